@@ -1,25 +1,25 @@
 /**
- * A connection that is opened when it is first wanted, and anew after the file was replaced or the connection given up:
- * for programs that are left running for days, while somebody restores a backup beside them.
+ * Opens a connection on first use, and reopens it after the file was replaced. Programs that run for days need this when
+ * someone restores a backup meanwhile.
  */
 
 import type { Lcm } from "../core/lcm.ts";
 import type { Database } from "./commands/_session.ts";
 
-/** `open` is asked again after it has thrown. */
+/** `open` is called again after it has thrown. */
 export function createConnection(database: Pick<Database, "identity">, open: () => Promise<Lcm>) {
   let current: { readonly identity: string | null; readonly lcm: Promise<Lcm> } | null = null;
   let givenUp: Promise<Lcm>[] = [];
-  /** Somebody may still be reading through it: it is closed when nobody is. */
+  /** Readers may still use it; `rest` closes it. */
   const giveUp = (): void => {
     if (current !== null) givenUp.push(current.lcm);
     current = null;
   };
-  /** Nobody is reading through what was given up. */
+  /** Closes what was given up. The caller guarantees that no reader uses it any more. */
   const rest = async (): Promise<void> => {
     const closing = givenUp;
     givenUp = [];
-    // Its thread may be what has failed.
+    // A connection whose thread has failed cannot be closed.
     await Promise.all(
       closing.map(async (lcm) => await lcm.then(async (each) => await each.close()).catch(() => undefined)),
     );

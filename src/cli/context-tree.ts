@@ -1,7 +1,4 @@
-/**
- * What stands for what in a conversation: the items of its context, each summary with what it was made from. Only what
- * will be shown is read, level by level, so that what is left out is what lies deepest; and it is counted.
- */
+/** Reads the context of a conversation as a tree, level by level, and counts what a limit leaves out. */
 
 import type { Lcm } from "../core/lcm.ts";
 import type {
@@ -20,13 +17,13 @@ export type TreeNode = SummaryNode | MessagesNode;
 interface SummaryNode {
   readonly kind: "summary";
   readonly summary: Summary;
-  /** How many summaries or messages it was made from. */
+  /** The number of its sources. */
   readonly from: number;
-  /** Those of them that are shown. */
+  /** The sources that are shown. */
   readonly below: readonly TreeNode[];
 }
 
-/** Raw messages beside each other, or those of a leaf; only counted unless they were asked for. */
+/** Consecutive raw messages, or those of a leaf; `messages` is empty unless they are shown. */
 interface MessagesNode {
   readonly kind: "messages";
   readonly count: number;
@@ -38,18 +35,18 @@ interface MessagesNode {
 
 export interface Tree {
   readonly nodes: readonly TreeNode[];
-  /** Not shown because there are too many: items of the context before what is shown, summaries, messages. */
+  /** What the limits leave out. */
   readonly leftOut: { readonly olderItems: number; readonly summaries: number; readonly messages: number };
-  /** In no context: dissolved. Null when only a part was asked for. */
+  /** Dissolved summaries. Null if only a part was read. */
   readonly outside: readonly Summary[] | null;
 }
 
 export interface TreeOptions {
-  /** Levels below the context. */
+  /** Levels below the context to read. */
   readonly depth?: number;
-  /** Whether messages are shown, or only counted. */
+  /** Whether messages are read, or only counted. */
   readonly messages?: boolean;
-  /** Summaries at most. */
+  /** The most summaries to read. */
   readonly limit: number;
 }
 
@@ -60,7 +57,6 @@ interface Known {
   readonly showsMessages: boolean;
 }
 
-/** Items of a context that are looked at, and messages that are read, however many there are. */
 const itemsMax = 10_000;
 const messagesMax = 2_000;
 
@@ -98,7 +94,7 @@ export async function readTree(
   };
 }
 
-/** Level by level, so that what is cut off is what lies deepest. */
+/** Reads level by level, so that the limit cuts off the deepest summaries. */
 async function readDown({ store }: Lcm, top: readonly SummaryId[], { depth = 1_000, limit }: TreeOptions) {
   const summaries = new Map<SummaryId, Summary>();
   const sources = new Map<SummaryId, Sources>();
@@ -136,7 +132,7 @@ const endsOf = (ids: readonly MessageId[]): readonly MessageId[] => [
   ...new Set([...ids.slice(0, 1), ...ids.slice(-1)]),
 ];
 
-/** None where there were too many to read it. */
+/** Empty if the limit left the summary out. */
 function summaryNode(id: SummaryId, known: Known, above: readonly SummaryId[] = []): readonly SummaryNode[] {
   const summary = known.summaries.get(id);
   if (summary === undefined || above.includes(id)) return [];
@@ -160,7 +156,7 @@ function rawNode({ ids, tokens }: Run & { readonly kind: "messages" }, known: Kn
   };
 }
 
-/** Ids below the context are many but small; texts are read only if some summary is not among them. */
+/** Ids are cheap to read; texts are read only if some summary is outside. */
 async function readOutside(
   { store }: Lcm,
   conversation: Conversation,

@@ -1,7 +1,4 @@
-/**
- * What this process gives to the commands that run in it: its streams and what they can show, its signals, and through
- * open.ts its settings and databases. That is the same in `lcm` and in a host that has mounted the commands.
- */
+/** Connects the commands to this process: its streams, signals, settings and databases. */
 
 import { constants } from "node:os";
 import type { ResolvedSettings } from "../core/model/settings.ts";
@@ -12,7 +9,7 @@ import type { Timestamp } from "../core/base/time.ts";
 import type { Output } from "../format/page.ts";
 
 interface ContextOptions {
-  /** The plugin's config, from the host that runs the commands. Outside of one it is read when a command needs it. */
+  /** The plugin config, if a host runs the commands; otherwise it is read from disk when needed. */
   readonly config?: Readonly<Record<string, unknown>> | null;
   /** Called once, with the exit status. */
   readonly finish: (status: number) => void;
@@ -62,10 +59,10 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
   };
 }
 
-/** The database's engine is loaded by the first command that needs it: `--help` answers at once. */
+/** Loaded by the first command that needs a database, so that `--help` is fast. */
 const opening = async () => await import("./open.ts");
 
-/** Ways to tell a program that nobody sits at to end. */
+/** Signals that end a program that runs without a person. */
 const endings: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 async function interruptible<T>(
@@ -82,7 +79,7 @@ async function interruptible<T>(
   }
 }
 
-/** As shells say it of a program that a signal has ended. */
+/** The exit status that shells give a program ended by a signal. */
 function statusAfter({ aborted, reason }: AbortSignal): number {
   const [name] = endings.filter((each) => aborted && each === reason);
   return name === undefined ? 0 : 128 + constants.signals[name];
@@ -101,7 +98,7 @@ function isColourful(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY && env["TERM"] !== "dumb";
 }
 
-/** A reader that went away is no failure, and there is nobody left to tell. */
+/** If the reader of our output has closed the pipe, that is not a failure. */
 export function survivePipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error) => {

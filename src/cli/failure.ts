@@ -1,4 +1,4 @@
-/** How a command that failed ends: one line on what happened, one on what to do, and a status that scripts can read. */
+/** Reports errors: what happened, a hint on what to do, and the exit status. */
 
 import { errorText, LcmError } from "../core/base/errors.ts";
 import type { ErrorCode } from "../core/base/errors.ts";
@@ -11,7 +11,7 @@ export const exitInvalid = 2;
 export const exitConflict = 4;
 export const exitUnavailable = 6;
 const exitUnexpected = 70;
-/** As shells say it of a program that Ctrl-C ended. */
+/** The status that shells give a program ended by Ctrl-C. */
 export const exitInterrupted = 130;
 
 const statusOf: Readonly<Record<ErrorCode, number>> = {
@@ -40,18 +40,18 @@ interface Failure {
   readonly hint?: string;
 }
 
-/** As programs are told; `typed` puts the commands in a hint as they would have to be typed here. */
+/** The error as JSON output shows it. `typed` rewrites commands in the hint as they have to be typed here. */
 export function failureOf(error: unknown, typed: (words: string) => string = (words) => words): Failure {
   const known = asLcmError(error);
   if (known === null) {
-    const hint = "LCM_DEBUG=1 shows where it happened; please report it";
-    return { code: "unexpected", message: `unexpected: ${errorText(error)}`, hint };
+    const hint = "please report it, with the output of LCM_DEBUG=1";
+    return { code: "unexpected", message: `unexpected error: ${errorText(error)}`, hint };
   }
   const { code, message, hint } = known;
   return { code, message, ...(hint !== undefined && { hint: typed(hint) }) };
 }
 
-/** Says it on stderr, or to programs on stdout. Answers the exit status. */
+/** Prints the error to stderr, or as JSON to stdout, and returns the exit status. */
 export function reportFailure(
   output: FailureOutput,
   json: boolean,
@@ -86,7 +86,7 @@ const systemCodes: ReadonlyMap<string, ErrorCode> = new Map([
   ["EMFILE", "unavailable"],
 ]);
 
-/** The error as ours, also where the operating system was the one to refuse; null for what nobody expected. */
+/** Translates errors of the operating system; null for unexpected errors. */
 function asLcmError(error: unknown): LcmError | null {
   if (error instanceof LcmError) return error;
   const code = systemCodes.get(systemCodeOf(error) ?? "");
@@ -96,5 +96,5 @@ function asLcmError(error: unknown): LcmError | null {
 const systemCodeOf = (error: unknown): string | null =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
 
-/** The reader of our output is gone, as in `lcm export 1 | head`. That is no failure. */
+/** The reader of our output is gone, as in `lcm export 1 | head`. */
 export const isBrokenPipe = (error: unknown): boolean => systemCodeOf(error) === "EPIPE";

@@ -1,7 +1,4 @@
-/**
- * The command line as a program of its own: `lcm`. How everything that can happen becomes an exit status. The commands
- * themselves are in commands/, what they get from this process is in context.ts.
- */
+/** Runs the `lcm` program: parses the command line, runs a command and returns its exit status. */
 
 import { Command, CommanderError } from "commander";
 import { addCommands, reportUsage } from "./commands/index.ts";
@@ -10,7 +7,7 @@ import { packageVersion } from "../package.ts";
 import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";
 
-/** Runs one command. Answers the exit status; throws nothing. */
+/** Never throws. */
 export async function main(argv: readonly string[]): Promise<number> {
   silenceExperiments();
   let status = 0;
@@ -19,7 +16,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const json = argv.includes("--json");
   const program = createProgram(context, json);
   try {
-    await program.parseAsync(withoutVainHelp(program, withCommand(program, context, argv)), { from: "user" });
+    await program.parseAsync(withoutUselessHelp(program, withCommand(program, context, argv)), { from: "user" });
     return status;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(context, json, error);
@@ -29,22 +26,22 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 function createProgram(context: CommandContext, json: boolean): Command {
   const program = new Command("lcm")
-    .description("Lossless context management: every message stored once, always one step from being recalled.")
-    .version(packageVersion(), "-V, --version", "show the version")
+    .description("Lossless context management: every message is stored once and can always be recalled.")
+    .version(packageVersion(), "-V, --version", "print the version")
     .exitOverride();
   addCommands(program, context, json);
   return program;
 }
 
-/** In a terminal, options without a command are those of the terminal UI; elsewhere nothing at all asks what there is. */
+/** Without a command, a terminal gets the terminal UI; elsewhere, an empty command line gets help. */
 function withCommand(program: Command, context: CommandContext, argv: readonly string[]): readonly string[] {
   if (!context.isInteractive || !context.stdout.isTerminal) return argv.length === 0 ? ["--help"] : argv;
   const isAsking = argv.some((word) => ["-h", "--help", "-V", "--version", "--json"].includes(word));
   return isAsking || program.parseOptions([...argv]).operands.length > 0 ? argv : ["tui", ...argv];
 }
 
-/** Help for a command that there is not would be that of the whole program, as if all were well. */
-function withoutVainHelp(program: Command, argv: readonly string[]): string[] {
+/** Help for an unknown command must be an error; commander would print the help of the program. */
+function withoutUselessHelp(program: Command, argv: readonly string[]): string[] {
   const { operands } = program.parseOptions([...argv]);
   const [first, second] = operands;
   const name = first === "help" ? second : first;
@@ -52,7 +49,7 @@ function withoutVainHelp(program: Command, argv: readonly string[]): string[] {
   return isThere ? [...argv] : [name, ...argv.filter((word) => word === "--json")];
 }
 
-/** Some versions of Node warn that their SQLite is young. That is for us to know, and not for who reads our stderr. */
+/** Some versions of Node warn that their SQLite is experimental, which does not concern users. */
 function silenceExperiments(): void {
   process.removeAllListeners("warning");
   process.on("warning", (warning) => {

@@ -1,4 +1,4 @@
-/** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
+/** Shows the progress of long work on one line of the terminal, and nothing where there is no terminal. */
 
 import { createPaint } from "../format/paint.ts";
 import { formatBytes, formatCount } from "../core/base/format.ts";
@@ -6,24 +6,23 @@ import { cut, widthOf } from "../format/width.ts";
 import type { Output } from "../format/page.ts";
 
 export interface Progress {
-  /** Cheap enough to be called for every line of a file. */
+  /** Cheap enough to call for every line of a file. */
   update(state: {
     readonly done: number;
     readonly of: number;
     readonly unit: "bytes" | "rows" | "conversations" | "passes" | "summaries";
-    /** What else is worth knowing while it lasts. */
     readonly detail?: string;
   }): void;
-  /** What is being done, where nobody knows how much of it there is. */
+  /** For work of unknown length. */
   say(words: string): void;
-  /** Leaves the line empty. */
+  /** Clears the line. */
   end(): void;
 }
 
 const silent: Progress = { update: () => undefined, say: () => undefined, end: () => undefined };
 
 const redrawMs = 80;
-/** Work that is over sooner than this needs no bar. */
+/** Shorter work shows no bar. */
 const patienceMs = 250;
 const clearLine = "\r\u001b[2K";
 
@@ -82,7 +81,7 @@ function drawBar(share: number, cells: number): { readonly full: string; readonl
 
 const estimateAfterMs = 1_500;
 
-/** Said only once there is something to judge by. */
+/** Shown once there is enough to estimate from. */
 function remaining(elapsedMs: number, share: number): string {
   if (elapsedMs < estimateAfterMs || share <= 0) return "";
   const seconds = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);

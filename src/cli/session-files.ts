@@ -1,6 +1,6 @@
 /**
- * The session files of a host: which there are, and how much of each is stored. Whether it is all there is told by its end:
- * a file only grows, and what is stored of it is stored in its order. So a look at the last message is enough.
+ * Lists the session files of a host and whether each is stored. Files only grow and are stored in order, so checking the
+ * last message is enough.
  */
 
 import { glob, stat } from "node:fs/promises";
@@ -11,17 +11,17 @@ import { readTranscriptLine } from "../core/messages/transcript-line.ts";
 import { openTranscript, readPart, sessionNameOf } from "./transcript-files.ts";
 import { msToTimestamp } from "../core/base/time.ts";
 
-/** Where to look: a folder that was named, or that of the host's agents. */
+/** A folder chosen by the user, or that of the host's agents. */
 interface Sessions {
   readonly folder: string;
   readonly isNamed: boolean;
 }
 
-/** A host keeps those of an agent in `sessions`; a folder that was named may be any of those above, or another. */
+/** A host keeps the files of an agent in `sessions`; the user may name that folder, or one above it. */
 const patternsOf = ({ isNamed }: Sessions): readonly string[] =>
   isNamed ? ["*.jsonl", "*/*.jsonl", "*/sessions/*.jsonl"] : ["*/sessions/*.jsonl"];
 
-/** The newest first. Without a database nothing of them is stored. */
+/** Newest first. `lcm` is null if there is no database. */
 export async function hostTranscripts(sessions: Sessions, lcm: Lcm | null) {
   const conversations = (await lcm?.store.conversations({ includeHidden: true })) ?? [];
   const storedIn = Map.groupBy(conversations, ({ sessionId }) => sessionId);
@@ -36,7 +36,7 @@ export async function hostTranscripts(sessions: Sessions, lcm: Lcm | null) {
 
 const filesAtOnce = 16;
 
-/** None where there is no file any more. */
+/** Empty if the file no longer exists. */
 async function look(path: string, lcm: Lcm | null, storedIn: ReadonlyMap<string, readonly Conversation[]>) {
   const facts = await stat(path).catch(() => null);
   if (facts === null || !facts.isFile()) return [];
@@ -50,9 +50,9 @@ async function look(path: string, lcm: Lcm | null, storedIn: ReadonlyMap<string,
 
 const headBytes = 16_384;
 
-/** As its header says, and else as it is called: what an import would take. */
+/** From its header, else from its name, like an import. */
 async function sessionIdOf(path: string): Promise<string> {
-  // One that cannot be read is listed all the same; importing it says why.
+  // A file that cannot be read is listed too; importing it reports why.
   const [first = ""] = (await readPart(path, 0, headBytes).catch(() => "")).toString().split("\n", 1);
   const read = readTranscriptLine(first, 1, msToTimestamp(0));
   return (read.kind === "item" ? read.sessionId : null) ?? sessionNameOf(path);
@@ -73,7 +73,7 @@ async function holdsEndOf(
 
 const tailBytes = 65_536;
 
-/** The key of its last message, read from the end; null if there is none. */
+/** The key of the last message, read from the end; null if there is none. */
 async function lastKeyOf(path: string, bytes: number): Promise<string | null> {
   for (let size = tailBytes; ; size *= 8) {
     const from = Math.max(0, bytes - size);
@@ -83,13 +83,13 @@ async function lastKeyOf(path: string, bytes: number): Promise<string | null> {
       .slice(from === 0 ? 0 : 1);
     const last = lines.findLast((line) => keyOf(line, 0) !== null);
     const key = last === undefined ? null : keyOf(last, 0);
-    // Without ids of its own, a line is known by its place, and that by reading all before it.
-    if (key === "@0") return await lastPlaceOf(path, bytes);
+    // A line without an id has its position as key, so all lines before it must be read.
+    if (key === "@0") return await lastPositionOf(path, bytes);
     if (key !== null || from === 0) return key;
   }
 }
 
-async function lastPlaceOf(path: string, bytes: number): Promise<string | null> {
+async function lastPositionOf(path: string, bytes: number): Promise<string | null> {
   let last: string | null = null;
   const { lines } = await openTranscript({ path, bytes, isFound: true });
   for await (const line of lines) if ("text" in line) last = keyOf(line.text, line.position) ?? last;

@@ -1,7 +1,6 @@
 /**
- * Transcript files: which ones a person means, what is in them, line by line at flat memory, and how one is stored. Lines
- * may end in CRLF, a file may begin with a byte-order mark, and the last line may be torn because somebody is still
- * writing it.
+ * Finds, reads and imports transcript files, line by line in constant memory. Lines may end in CRLF, a file may begin
+ * with a byte-order mark, and the last line may be incomplete because the host is still writing it.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -19,17 +18,17 @@ import { plural } from "../core/base/format.ts";
 export interface TranscriptFile {
   readonly path: string;
   readonly bytes: number;
-  /** Named by its folder and not by itself, so it may turn out to be something else. */
+  /** Found in a folder, not named itself, so it may not be a transcript. */
   readonly isFound: boolean;
 }
 
-/** The files that these paths mean: a folder stands for the transcripts in it. */
+/** The files at these paths, and the transcripts in those that are folders. */
 export async function findTranscripts(paths: readonly string[]): Promise<readonly TranscriptFile[]> {
   const found: TranscriptFile[] = [];
   for (const path of paths) {
     if (path === "-") throw notAFile("stdin");
     const facts = await stat(path).catch((cause: unknown) => {
-      throw new LcmError("not_found", `there is no file or folder ${path}`, { cause });
+      throw new LcmError("not_found", `no file or folder ${path}`, { cause });
     });
     if (!facts.isDirectory()) {
       if (!facts.isFile()) throw notAFile(path);
@@ -38,8 +37,8 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
     }
     const inside = await transcriptsIn(path);
     if (inside.length === 0) {
-      throw new LcmError("not_found", `there are no .jsonl or .json files in ${path}`, {
-        hint: "sub-folders are not looked into; name them, or the files",
+      throw new LcmError("not_found", `no .jsonl or .json files in ${path}`, {
+        hint: "subfolders are not searched; name them, or the files",
       });
     }
     found.push(...inside);
@@ -47,10 +46,10 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
   return found;
 }
 
-/** What comes through a pipe has no name to be known by when it comes again, and cannot be looked at twice. */
+/** A pipe has no name to recognise it by the next time, and cannot be read twice. */
 const notAFile = (what: string): LcmError =>
-  new LcmError("invalid", `${what} is not a file, and only files can be imported`, {
-    hint: "save it first: … > chat.jsonl, then `lcm import chat.jsonl`",
+  new LcmError("invalid", `${what} is not a file; only files can be imported`, {
+    hint: "save it first: … > chat.jsonl, then run `lcm import chat.jsonl`",
   });
 
 async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]> {
@@ -65,11 +64,10 @@ async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]>
 
 const sqliteHeader = "SQLite format 3\0";
 
-/** A database is the store's to read, not ours. */
 export const isDatabase = async (path: string): Promise<boolean> =>
   (await readPart(path, 0, sqliteHeader.length)).toString("latin1") === sqliteHeader;
 
-/** So many bytes from there on, or as many as there are. */
+/** Up to this many bytes from an offset. */
 export async function readPart(path: string, from: number, bytes: number): Promise<Buffer> {
   const file = await open(path, "r");
   try {
@@ -80,7 +78,7 @@ export async function readPart(path: string, from: number, bytes: number): Promi
   }
 }
 
-/** Session ids come from inside a file; this is for one that names none. */
+/** For files that do not name their session. */
 export const sessionNameOf = (path: string): string =>
   basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
 
@@ -88,9 +86,9 @@ export interface Transcript {
   readonly lines: AsyncIterable<SourceLine>;
   /** How many bytes have been read so far. */
   bytesRead(): number;
-  /** Lines that could not be given on as text, with the reason; complete once all lines are read. */
+  /** Lines that could not be read as text; complete once all lines are read. */
   readonly unreadable: readonly { readonly position: number; readonly reason: string }[];
-  /** Where the last line ends in the middle, once all lines are read; null if it does not. */
+  /** The number of an incomplete last line, once all lines are read; null if there is none. */
   tornAt(): number | null;
 }
 
@@ -102,7 +100,7 @@ export async function openTranscript(file: TranscriptFile): Promise<Transcript> 
 // ── Line by line ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const newline = 0x0a;
-/** A line is parsed as one string, and V8's strings end at half a gigabyte. */
+/** A line is parsed as one string, and V8 limits strings to half a gigabyte. */
 const lineBytesMax = 256 * 1_048_576;
 const chunkBytes = 262_144;
 
@@ -143,7 +141,7 @@ function transcriptOfLines(path: string): Transcript {
       }
       const rest = chunk.subarray(start);
       bytes += rest.length;
-      // Of a line that is too long only the length is kept.
+      // Of a line that is too long, only the length is kept.
       if (pendingBytes <= lineBytesMax) pending.push(rest);
       else pending = [];
       pendingBytes += rest.length;
@@ -170,7 +168,7 @@ const withoutMark = (text: string): string => (text.startsWith(byteOrderMark) ? 
 
 interface ChatDocument {
   readonly messages: readonly Json[];
-  /** What the document says besides its messages; null when that is nothing. */
+  /** The other fields of the document; null if there are none. */
   readonly about: JsonObject | null;
 }
 
@@ -186,7 +184,7 @@ function transcriptOfDocument({ messages, about }: ChatDocument, bytes: number):
 
 const headBytes = 65_536;
 
-/** The file as one JSON document with a list of messages; null when it is one value per line. */
+/** The file as one JSON document with a list of messages; null if it has one value per line. */
 async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocument | null> {
   if (await isDatabase(path)) throw new LcmError("invalid", `${path} is a database, not a transcript`);
   const head = await readHead(path);
@@ -204,7 +202,9 @@ async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocume
 async function readHead(path: string): Promise<string> {
   const head = await readPart(path, 0, headBytes);
   if (["fffe", "feff"].includes(head.toString("hex", 0, 2))) {
-    throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
+    throw new LcmError("invalid", `${path} is UTF-16`, {
+      hint: "convert it first with `iconv -f UTF-16 -t UTF-8 FILE`",
+    });
   }
   return withoutMark(head.toString("utf8")).trimStart();
 }
@@ -214,14 +214,14 @@ function isValueAlone(line: string): boolean {
     JSON.parse(line);
     return true;
   } catch {
-    return false; // Then the value goes on over the next lines.
+    return false; // The value continues on the next lines.
   }
 }
 
 async function parseWhole(path: string, bytes: number): Promise<Json> {
   if (bytes > lineBytesMax) {
-    throw new LcmError("invalid", `${path} is one JSON document of more than ${lineBytesMax / 1_048_576} MB`, {
-      hint: "write it with one message per line: jq -c '.[]' FILE > FILE.jsonl",
+    throw new LcmError("invalid", `${path} is a single JSON document larger than ${lineBytesMax / 1_048_576} MB`, {
+      hint: "convert it to one message per line: `jq -c '.[]' FILE > FILE.jsonl`",
     });
   }
   const raw = await readFile(path);
@@ -244,14 +244,14 @@ function documentOf(value: Json): ChatDocument {
   return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
 }
 
-// ── Stored ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Import ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type Imported = ImportReport & {
-  /** Where the last line ends in the middle; null if it does not. */
+  /** The number of an incomplete last line; null if there is none. */
   readonly torn: number | null;
 };
 
-/** Throws `invalid` for what is no transcript; `onProgress` hears how many bytes were read. */
+/** Throws `invalid` if the file is not a transcript; `onProgress` gets the number of bytes read. */
 export async function importTranscriptFile(
   lcm: Lcm,
   file: TranscriptFile,
@@ -272,8 +272,8 @@ export function importedCounts({ messages, entries, duplicates, differing, malfo
     plural(messages, "message"),
     plural(entries, "other entry", "other entries"),
     `${known.toLocaleString("en-US")} already stored`,
-    differing.length > 0 && `${plural(differing.length, "line")} unlike what is stored`,
-    malformed.length > 0 && `${plural(malformed.length, "line")} not readable`,
+    differing.length > 0 && `${plural(differing.length, "line")} differing from what is stored`,
+    malformed.length > 0 && `${plural(malformed.length, "line")} unreadable`,
   ]
     .filter((words) => words !== false)
     .join(", ");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
-import { bar, cellsOf, comparison, legend, makeUp } from "./bars.ts";
+import { bar, cellsOf, comparison, legend, promptBar } from "./bars.ts";
 import { createPaint } from "./paint.ts";
 import { widthOf } from "./width.ts";
 
@@ -30,16 +30,16 @@ const report: AssemblyReport = {
 
 describe("the make-up of a prompt", () => {
   it("is as wide as asked, the deepest summaries first and what is free last", () => {
-    assert.equal(bar(makeUp(report, paint), 40), "▓▓▓▓░░░░░░░░░░────━━━━━━━━━━━━··········");
+    assert.equal(bar(promptBar(report, paint), 40), "▓▓▓▓░░░░░░░░░░────━━━━━━━━━━━━··········");
   });
 
   it("is told apart by shape where there are no colours", () => {
-    const shapes = makeUp(report, paint).map(({ cell }) => cell);
+    const shapes = promptBar(report, paint).map(({ cell }) => cell);
     assert.equal(new Set(shapes).size, shapes.length);
   });
 
   it("is explained in lines that fit", () => {
-    const lines = legend(makeUp(report, paint), 50);
+    const lines = legend(promptBar(report, paint), 50);
     for (const line of lines) assert.ok(widthOf(line) <= 50, line);
     assert.equal(
       lines.join("   "),

@@ -1,6 +1,6 @@
 /**
- * What a prompt is made of, in one line: every cell is a share of the budget. The kinds are told apart by shape as well
- * as by colour; the more a summary condenses, the denser its cells.
+ * Draws bars: what a prompt is made of, and amounts before and after. Kinds differ by shape as well as by colour, and
+ * deeper summaries have denser cells.
  */
 
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
@@ -8,10 +8,10 @@ import type { Paint } from "./paint.ts";
 import { formatCount } from "../core/base/format.ts";
 import { widthOf } from "./width.ts";
 
-export interface Segment {
+export interface BarSegment {
   readonly cell: string;
   readonly name: string;
-  /** How many there are of it; null for what is not counted. */
+  /** How many items; null where they are not counted. */
   readonly items: number | null;
   readonly tokens: number;
   readonly paint: (text: string) => string;
@@ -19,11 +19,11 @@ export interface Segment {
 
 const cellsByDepth = ["░", "▒", "▓", "█"] as const;
 
-export function makeUp(report: AssemblyReport, paint: Paint): readonly Segment[] {
+export function promptBar(report: AssemblyReport, paint: Paint): readonly BarSegment[] {
   const { depths, older, tail, notes, budget, tokens } = report;
   const raw = (text: string): string => paint.role("user", text);
   const fresh = (text: string): string => paint.role("assistant", text);
-  const segments: readonly Segment[] = [
+  const segments: readonly BarSegment[] = [
     ...depths.toSorted((a, b) => b.depth - a.depth).map((share) => summarySegment(share, paint)),
     { cell: "─", name: "older messages", ...older, paint: raw },
     { cell: "━", name: "fresh tail", ...tail, paint: fresh },
@@ -33,7 +33,7 @@ export function makeUp(report: AssemblyReport, paint: Paint): readonly Segment[]
   return segments.filter((segment) => segment.tokens > 0);
 }
 
-const summarySegment = ({ depth, items, tokens }: AssemblyReport["depths"][number], paint: Paint): Segment => ({
+const summarySegment = ({ depth, items, tokens }: AssemblyReport["depths"][number], paint: Paint): BarSegment => ({
   cell: cellsByDepth[depth] ?? cellsByDepth[3],
   name: depth === 0 ? "leaves" : `d${depth}`,
   items,
@@ -41,7 +41,7 @@ const summarySegment = ({ depth, items, tokens }: AssemblyReport["depths"][numbe
   paint: (text) => paint.depth(depth, text),
 });
 
-export function bar(segments: readonly Segment[], columns: number): string {
+export function bar(segments: readonly BarSegment[], columns: number): string {
   const cells = cellsOf(
     segments.map(({ tokens }) => tokens),
     columns,
@@ -49,8 +49,8 @@ export function bar(segments: readonly Segment[], columns: number): string {
   return segments.map(({ cell, paint }, at) => paint(cell.repeat(cells[at] ?? 0))).join("");
 }
 
-/** `▒ d1 4,012 (2)`, as many in a line as fit. */
-export function legend(segments: readonly Segment[], columns: number): readonly string[] {
+/** `▒ d1 4,012 (2)`, as many to a line as fit. */
+export function legend(segments: readonly BarSegment[], columns: number): readonly string[] {
   const lines: string[] = [];
   for (const { cell, name, items, tokens, paint } of segments) {
     const entry = `${paint(cell)} ${name} ${formatCount(tokens)}${items === null ? "" : ` (${formatCount(items)})`}`;
@@ -61,7 +61,7 @@ export function legend(segments: readonly Segment[], columns: number): readonly 
   return lines;
 }
 
-/** Whole cells that add up to the columns. Whatever is there at all has one. */
+/** Whole cells that add up to the columns, with at least one for each amount above zero. */
 export function cellsOf(amounts: readonly number[], columns: number): readonly number[] {
   const total = amounts.reduce((sum, amount) => sum + amount, 0);
   if (total === 0) return amounts.map(() => 0);
@@ -81,7 +81,7 @@ export function cellsOf(amounts: readonly number[], columns: number): readonly n
   return cells;
 }
 
-/** Two amounts below each other, the longer one over the whole width: `before` and `after`. */
+/** Bars for two amounts, on one scale: the longer one takes the whole width. */
 export function comparison(before: number, after: number, columns: number, paint: Paint): readonly string[] {
   const words = [before, after].map(formatCount);
   const width = Math.max(...words.map((each) => each.length));

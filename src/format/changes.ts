@@ -1,4 +1,4 @@
-/** What operators have changed: a line for each change, one of them step by step, and what taking it back would do. */
+/** Describes changes made by operators: a table of them, one step by step, and what undoing one would do. */
 
 import type { Change, PlannedUndo } from "../core/maintenance/history.ts";
 import { diffLines, unifiedDiff } from "./diff.ts";
@@ -10,10 +10,9 @@ import { createSpans } from "./times.ts";
 import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-/** A change beside others. */
 export type ChangeInShort = Omit<Change, "steps">;
 
-/** A heading and a line for each, and what must be said once about their times. `spare`: without these where it is tight. */
+/** `spare` marks columns that may be left out, `times` says how to read the times. */
 export function changeTable(
   { paint, bounds, zone }: Page,
   changes: readonly ChangeInShort[],
@@ -39,7 +38,7 @@ export function changeTable(
     { title: "when", paint: paint.soft, ...spare },
     { title: "what", paint: faded },
     { title: "in", align: "right", ...spare },
-    ...(hasStates ? [{ title: "now", paint: paint.caution }] : []),
+    ...(hasStates ? [{ title: "state", paint: paint.caution }] : []),
     { title: "to what", flexible: true, paint: faded },
   ] as const;
   return { lines: table(columns, rows, bounds, paint), times: spans.words };
@@ -50,7 +49,7 @@ function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
     case "holds":
       return "";
     case "for good":
-      return wayBack === null ? "cannot be undone" : "can be done again";
+      return wayBack === null ? "cannot be undone" : "can be redone";
     case "undone":
     case "partly undone":
       return `${state} by ${listed(undoneBy.map(String))}`;
@@ -65,7 +64,7 @@ function changeHeadline({ paint, columns, zone }: Page, { change, at, operation,
   return paint.strong(cut(words.join(" · "), columns));
 }
 
-/** All that it did, with texts before and after; `diffColumns` is how wide a line of these may be. */
+/** Every step, with a diff of the texts it changed; `diffColumns` is the width of the diff. */
 export function changeLines(page: Page, change: Change, diffColumns: number | null): readonly string[] {
   const { paint } = page;
   return [
@@ -78,16 +77,13 @@ export function changeLines(page: Page, change: Change, diffColumns: number | nu
   ];
 }
 
-// ── Taking back ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Undo ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const stepsShown = 10;
 
 export function undoLines(page: Page, { undoing, summary }: PlannedUndo): readonly string[] {
   const { steps, what } = undoing;
-  const lines = [
-    changeHeadline(page, undoing),
-    `${summary === null ? "takes back" : "of it, takes back"}: ${oneLine(what)}`,
-  ];
+  const lines = [changeHeadline(page, undoing), `${summary === null ? "undoes" : "undoes only"}: ${oneLine(what)}`];
   if (steps.length === 1) return lines;
   const more = steps.length - stepsShown;
   return [
@@ -97,36 +93,34 @@ export function undoLines(page: Page, { undoing, summary }: PlannedUndo): readon
   ];
 }
 
-/** What stands on it. */
 export function obstacleLines({ paint, columns }: Page, { obstacles }: PlannedUndo): readonly string[] {
-  // Only so many are looked for.
+  // The search for obstacles is bounded.
   const more = obstacles.length - stepsShown;
   return [
     paint.caution("in the way:"),
     ...obstacles
       .slice(0, stepsShown)
       .flatMap(({ message }) => breakLines(message, columns - 2).map((line) => `  ${line}`)),
-    ...(more > 0 ? [`  and at least ${plural(more, "more", "more")}; --json names them`] : []),
+    ...(more > 0 ? [`  and at least ${plural(more, "more", "more")}; --json lists them`] : []),
   ];
 }
 
-/** That it cannot be taken back, and what takes away what is in the way. */
 export function undoRefusal({ undoing, obstacles }: PlannedUndo): {
   readonly message: string;
   readonly hint: string | null;
 } {
   const remedies = [...new Set(obstacles.flatMap(({ remedy }) => remedy ?? []))];
   return {
-    message: `change ${undoing.change} cannot be taken back as things are; nothing was changed`,
+    message: `change ${undoing.change} cannot be undone now; nothing was changed`,
     hint: remedies.length === 0 ? null : hintOf(undoing.state === "undone", remedies),
   };
 }
 
 function hintOf(isUndone: boolean, [first, ...others]: readonly string[]): string {
-  if (isUndone) return `\`${first} --apply\` takes that back, so that it holds again`;
+  if (isUndone) return `to redo the change, run \`${first} --apply\``;
   const rest = others.length === 0 ? "" : `, then ${listed(others.map((each) => `\`${each} --apply\``))}`;
-  return `\`${first} --apply\`${rest} first`;
+  return `first run \`${first} --apply\`${rest}`;
 }
 
 export const undoneWords = ({ undoing, summary }: PlannedUndo): string =>
-  `${summary === null ? "" : "that part of "}change ${undoing.change} is taken back`;
+  `undid ${summary === null ? "" : "that part of "}change ${undoing.change}`;

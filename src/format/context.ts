@@ -1,4 +1,4 @@
-/** What the model sees of a conversation, as a person reads it: item by item, or every word. */
+/** Describes what the model sees of a conversation: its items, its budget, and what was left out. */
 
 import type { Assembly, AssemblyReport, Origin } from "../core/assembly/assemble.ts";
 import { callFieldOf } from "../core/messages/dialects.ts";
@@ -14,7 +14,7 @@ import { cut, widthOf } from "./width.ts";
 import { harmless, oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-/** A message of the prompt, with what is stored about where it comes from. */
+/** A message of the prompt, with the stored row it comes from. */
 export interface PromptItem {
   readonly origin: Origin;
   readonly shown: HostMessage;
@@ -22,7 +22,7 @@ export interface PromptItem {
   readonly message: Message | undefined;
 }
 
-/** What is to be read about the items of a prompt. */
+/** The rows to read for the items of a prompt. */
 export const idsOf = ({
   origins,
 }: AssemblyReport): { summaries: readonly SummaryId[]; messages: readonly MessageId[] } => ({
@@ -55,7 +55,7 @@ export function rangeOf({
   return [from, summary.latestAt ?? from];
 }
 
-export function wordsOf({ summary, message, shown }: PromptItem): string {
+export function itemText({ summary, message, shown }: PromptItem): string {
   if (message !== undefined) return inShort(message);
   return summary === undefined ? oneLine(textOf(shown)) : openingOf(summary);
 }
@@ -71,14 +71,14 @@ export function itemName(origin: Origin): string {
   }
 }
 
-/** How much of which budget is taken. `source`: who says that it is this one. */
+/** `source` names where the budget comes from. */
 export function budgetLine({ paint }: Pick<Page, "paint">, { budget, tokens }: AssemblyReport, source: string): string {
   const share = Math.round((tokens / Math.max(1, budget)) * 100);
   return `assembled: ${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`;
 }
 
 export const budgetSource = ({ promptBudget }: Pick<Conversation, "promptBudget">): string =>
-  promptBudget === null ? "no host gave one yet" : "as the host last gave it";
+  promptBudget === null ? "default: no host has reported one yet" : "last reported by the host";
 
 export function lineOf(words: string, columns: number): string {
   const line = `── ${words} `;
@@ -87,7 +87,7 @@ export function lineOf(words: string, columns: number): string {
 
 // ── In full ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Exactly what the model gets of it, below a line that says what it is. */
+/** Exactly what the model gets, below a line that names the item. */
 export function wholeItem(
   { paint, columns }: Pick<Page, "paint" | "columns">,
   { origin, shown }: Pick<PromptItem, "origin" | "shown">,
@@ -97,10 +97,7 @@ export function wholeItem(
   return { head: paint.soft(lineOf(words, columns)), text: harmless(textOf(shown)) };
 }
 
-/**
- * What a message says, and whatever else it holds as JSON: the calls beside its content, and all of a message that has no
- * content. Pictures and the like are told by their size.
- */
+/** The text of a message, and as JSON its tool calls and other blocks. Bulky data is replaced by its size. */
 function textOf(message: HostMessage): string {
   const { content } = message;
   const blocks = [content, message[callFieldOf(message)?.field ?? ""]].flatMap((field): readonly Json[] =>
@@ -119,12 +116,12 @@ const bulkCharacters = 4_000;
 const withoutBulk = (_key: string, value: unknown): unknown =>
   typeof value === "string" && value.length > bulkCharacters ? `… ${formatCount(value.length)} characters` : value;
 
-// ── What must be known besides ───────────────────────────────────────────────────────────────────────────────────────
+// ── Caveats ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Why nothing is shown. `smallest`: the tokens of the smallest message; null where there is none. */
+/** Why the prompt is empty. `smallest`: the tokens of the smallest message; null if there is none. */
 export function starvedWords({ budget }: AssemblyReport, smallest: number | null): string {
-  const words = `a budget of ${plural(budget, "token")} is too small for anything`;
-  return smallest === null ? words : `${words}: the smallest message takes ${formatCount(smallest)}`;
+  const words = `a budget of ${plural(budget, "token")} is too small for any message`;
+  return smallest === null ? words : `${words}: the smallest takes ${formatCount(smallest)}`;
 }
 
 export function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {
@@ -133,10 +130,10 @@ export function reservations({ evicted, standIns, loose, shortened }: AssemblyRe
       ? []
       : [
           `${plural(evicted.items, "older item")} (${formatCount(evicted.tokens)} tokens) did not fit the budget: ` +
-            "stored and found by grep, but not seen by the model; `lcm compact` makes room",
+            "they are stored and searchable, but the model does not see them; `lcm compact` makes room",
         ]),
-    ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a stand-in that says so`]),
-    ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call is folded`]),
-    ...(shortened === 0 ? [] : [`${plural(shortened, "message")} shortened, because not even the fresh tail fits`]),
+    ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a placeholder result`]),
+    ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call was folded`]),
+    ...(shortened === 0 ? [] : [`${plural(shortened, "message")} shortened, because even the fresh tail does not fit`]),
   ];
 }

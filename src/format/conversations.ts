@@ -1,4 +1,4 @@
-/** What a conversation is called, how long ago it was heard of, and how full its context is. */
+/** Formats the name of a conversation, its age, and how full its context is. */
 
 import type { Conversation } from "../core/model/types.ts";
 import type { Paint } from "./paint.ts";
@@ -9,11 +9,10 @@ import { clockTime } from "./times.ts";
 import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-/** Which conversation an answer is about. */
 export const headline = ({ paint, columns }: Page, conversation: Conversation): string =>
   paint.strong(cut(`conversation ${conversation.id} · ${nameOf(conversation)}`, columns));
 
-/** With what is to be said where it is not the present one. */
+/** Marks hidden conversations and earlier segments. */
 export const nameOf = (conversation: Named & Pick<Conversation, "active" | "hidden">): string =>
   bareName(conversation) + (conversation.hidden ? " (hidden)" : conversation.active ? "" : " (earlier)");
 
@@ -23,7 +22,7 @@ export const bareName = ({ title, sessionKey, sessionId }: Named): string => one
 
 const minuteMs = 60_000;
 
-/** `3 min ago`, `5 h ago`, and the day of what is older than a week. */
+/** `3 min ago`, `5 h ago`, and the date after a week. */
 export function ago(at: Timestamp, now: Timestamp, zone: string): string {
   const minutes = Math.floor((timestampToMs(now) - timestampToMs(at)) / minuteMs);
   if (minutes < 1) return "just now";
@@ -33,7 +32,7 @@ export function ago(at: Timestamp, now: Timestamp, zone: string): string {
   return clockTime(at, zone).slice(0, "2026-02-17".length);
 }
 
-/** What a prompt may take, and how much of that the whole context would. */
+/** `promptTokens` is the size of a prompt that holds the whole context. */
 interface Use {
   readonly promptTokens: number;
   readonly budget: number;
@@ -47,7 +46,7 @@ export function useShare({ promptTokens, budget }: Use): string {
   return promptTokens > 0 && percent < 1 ? "<1%" : `${Math.round(percent)}%`;
 }
 
-/** The budget as a line, what is used of it in bold, and crossed where a sweep becomes due: `━━━───┼──`. */
+/** The budget as a line: bold up to what is used, with a cross at the compaction threshold: `━━━───┼──`. */
 export function useBar(use: Use, cells: number, paint: Paint): string {
   const { promptTokens, budget, thresholdTokens } = use;
   const share = (tokens: number): number => tokens / Math.max(1, budget);

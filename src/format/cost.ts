@@ -1,22 +1,25 @@
-/** What the model will be asked for in what was planned: passes of a compaction, or summaries to be written anew. */
+/** Estimates the model calls and tokens of planned passes or rewrites, and tabulates them by depth. */
 
 import type { PlannedPass } from "../core/compaction/plan-compaction.ts";
 import { renderPrompt } from "../core/prompts/summary.ts";
 import type { Templates } from "../core/prompts/summary.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
+import type { Paint } from "./paint.ts";
+import { table } from "./table.ts";
 
 export interface Cost {
   readonly calls: number;
-  /** Where an answer of no use is followed by a second question. */
+  /** If every unusable answer leads to a second call. */
   readonly callsMax?: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
-/** What stands before each message in a prompt: when it was said, and by whom. */
+/** The time and speaker before each message in a prompt. */
 const labelTokens = 14;
 
-/** About: a summary that comes before is as long as this one, and no second attempt is needed. */
+/** Assumes that the previous summary is as long as this one, and that no second attempt is needed. */
 export function costOf(
   { passes }: { readonly passes: readonly PlannedPass[] },
   templates: Templates,
@@ -45,4 +48,40 @@ export function costOf(
     outputTokens += pass.targetTokens;
   }
   return { calls: passes.length, inputTokens, outputTokens };
+}
+
+/** One row per depth; `old` adds a column with the tokens of the texts to be replaced. */
+export function passTable<P extends PlannedPass>(
+  paint: Paint,
+  passes: readonly P[],
+  width: number | null,
+  old?: (pass: P) => number,
+): readonly string[] {
+  const rows = [...Map.groupBy(passes, ({ depth }) => depth)]
+    .toSorted(([a], [b]) => a - b)
+    .map(([depth, of]) => {
+      const sum = (value: (pass: P) => number): number => of.reduce((total, pass) => total + value(pass), 0);
+      const sources = sum((pass) => pass.sources);
+      return [
+        `d${depth}`,
+        formatCount(of.length),
+        depth === 0 ? plural(sources, "message") : `${formatCount(sources)} × d${depth - 1}`,
+        formatCount(sum((pass) => pass.sourceTokens)),
+        ...(old === undefined ? [] : [formatCount(sum(old))]),
+        `→ ${formatCount(sum((pass) => pass.targetTokens))}`,
+      ];
+    });
+  return table(
+    [
+      { title: "depth" },
+      { title: "summaries", align: "right" },
+      { title: "from", align: "right", spare: true },
+      { title: "tokens in", align: "right", spare: true },
+      ...(old === undefined ? [] : [{ title: "old", align: "right" } as const]),
+      { title: "target", align: "right" },
+    ],
+    rows,
+    width,
+    paint,
+  );
 }

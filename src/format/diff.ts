@@ -1,4 +1,4 @@
-/** Two texts as a unified diff, and that diff as a person reads it: signs in front, colours if there are any. */
+/** Makes a unified diff of two texts, and colours and wraps it for a terminal. */
 
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
 import type { Paint } from "./paint.ts";
@@ -6,17 +6,17 @@ import { wrap } from "./width.ts";
 import { harmless } from "./safe-text.ts";
 import type { Output } from "./page.ts";
 
-/** In the form that `diff -u` has: `---` and `+++`, then hunks. Empty if the texts are equal. */
+/** In the format of `diff -u`. Empty if the texts are equal. */
 export function unifiedDiff(old: string, now: string): string {
   if (old === now) return "";
   const options = { headerOptions: FILE_HEADERS_ONLY };
   return createTwoFilesPatch("old", "new", `${old}\n`, `${now}\n`, undefined, undefined, options);
 }
 
-/** Who reads it from a pipe may want to apply it: only on a terminal its lines are broken. */
+/** Lines are wrapped only on a terminal: a piped diff may be applied. */
 export const diffColumns = ({ isTerminal, columns }: Output): number | null => (isTerminal ? columns : null);
 
-/** A paragraph of prose is one long line: where there is a width it is broken, each piece behind the line's sign. */
+/** Prose has long lines: each is wrapped to `columns`, and every piece gets the sign of its line. */
 export function diffLines(paint: Paint, diff: string, columns: number | null): readonly string[] {
   const lines = harmless(diff).replace(/\n$/, "").split("\n");
   const room = columns === null ? null : Math.max(20, columns - 1);

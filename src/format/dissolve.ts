@@ -1,4 +1,4 @@
-/** What dissolving a summary would do, and what it has done. */
+/** Describes what dissolving a summary would do, and what it did. */
 
 import type { Dissolution, Returning } from "../core/maintenance/dissolve.ts";
 import { messageName } from "../core/model/types.ts";
@@ -11,7 +11,7 @@ import { cut } from "./width.ts";
 import { facts, table } from "./table.ts";
 import type { Page } from "./page.ts";
 
-/** How wide the names of the facts are, with what separates them from the values. */
+/** Width of the longest name, with the gap after it. */
 const nameColumns = "ordinal shift".length + 2;
 const rowsShown = 12;
 
@@ -30,7 +30,7 @@ export function dissolutionLines(page: Page, plan: Dissolution): readonly string
         ...range,
         ...quoted(dissolved.opening, room),
         place === null
-          ? "in no context: nothing returns"
+          ? "not in the context: nothing returns"
           : `item ${formatCount(place.item)} of ${formatCount(place.of)} in the context`,
       ],
       ...(place === null
@@ -43,7 +43,9 @@ export function dissolutionLines(page: Page, plan: Dissolution): readonly string
             ] as const,
             [
               "ordinal shift",
-              shifted === 0 ? "none: there is room" : `${plural(shifted, "later item moves", "later items move")} up`,
+              shifted === 0
+                ? "none: its place has room"
+                : `${plural(shifted, "later item moves", "later items move")} up`,
             ] as const,
           ]),
       [plan.purge ? "purge" : "afterwards", ...afterwards(plan)],
@@ -57,9 +59,9 @@ export function dissolutionLines(page: Page, plan: Dissolution): readonly string
 const quoted = (opening: string, room: number): readonly string[] =>
   opening === "" ? [] : [`"${cut(openingOf({ text: opening }), Math.max(10, room - 2))}"`];
 
-/** Why the context grows by more than the texts do. */
+/** Each returned summary also costs the XML around it. */
 const around = ([first]: readonly Returning[]): string =>
-  first?.kind === "summary" ? `, and in a prompt about ${summaryOverheadTokens} around each` : "";
+  first?.kind === "summary" ? `, plus about ${summaryOverheadTokens} of markup each in a prompt` : "";
 
 function countOf(run: readonly Returning[]): string {
   const [first] = run;
@@ -85,7 +87,7 @@ function runTable({ paint }: Page, run: readonly Returning[], room: number): rea
       { title: "id", paint: paint.strong },
       { title: shown[0]?.kind === "message" ? "role" : "depth", paint: kindPaint },
       { title: "tokens", align: "right" },
-      { title: "begins", flexible: true },
+      { title: "text", flexible: true },
     ],
     rows,
     room,
@@ -95,11 +97,13 @@ function runTable({ paint }: Page, run: readonly Returning[], room: number): rea
 }
 
 function afterwards({ purge, derived, carriedBy }: Dissolution): readonly string[] {
-  if (purge) return ["the summary itself is removed too: search no longer finds it"];
-  const needing = [...derived, ...carriedBy];
+  if (purge) return ["the summary itself is deleted too: search no longer finds it"];
+  const dependants = [...derived, ...carriedBy];
   return [
-    "the summary stays stored, and search still finds it",
-    needing.length === 0 ? "--purge removes it too" : `--purge could not remove it: ${needing.join(", ")} needs it`,
+    "the summary stays stored and searchable",
+    dependants.length === 0
+      ? "--purge deletes it too"
+      : `--purge cannot delete it: ${dependants.join(", ")} depends on it`,
   ];
 }
 

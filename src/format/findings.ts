@@ -1,4 +1,4 @@
-/** What `inspect` found, as a person reads it: findings of one kind together, the worst first, with what mends them. */
+/** Groups and shows what `inspect` found, the worst first, with the command that fixes each group. */
 
 import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
@@ -9,31 +9,31 @@ import { breakLines } from "./width.ts";
 import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-/** What is told of a database, and of what is set for it. */
-export type ToldFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
+/** A finding about the database, or about its settings. */
+export type ReportedFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
 
 type Checked = Inspection["checked"];
 
-// ── What belongs together ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Grouping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Findings of one kind that the same mends, with one sentence for all of them where there is one. */
+/** Findings of one kind with the same remedy; `sentence` describes all of them, where there is one. */
 export interface FindingGroup {
   readonly severity: Finding["severity"];
-  readonly code: ToldFinding["code"];
-  readonly findings: readonly ToldFinding[];
+  readonly code: ReportedFinding["code"];
+  readonly findings: readonly ReportedFinding[];
   readonly sentence: string | null;
 }
 
-/** `levels`: how the texts were made of summaries below normal. Whatever else is wrong with one of them is told in its own words. */
+/** `levels`: the levels of the summaries below normal. Other findings about these keep their own messages. */
 export function groupFindings(
-  findings: readonly ToldFinding[],
+  findings: readonly ReportedFinding[],
   levels: ReadonlyMap<string, Level>,
 ): readonly FindingGroup[] {
-  const levelOf = ({ code, subject }: ToldFinding): Level =>
+  const levelOf = ({ code, subject }: ReportedFinding): Level =>
     (code === "summary_below_normal" ? levels.get(subject) : undefined) ?? "normal";
   const kinds = Map.groupBy(findings, (each) => {
-    const mending = each.remedy?.replace(/\d+|sum_\w+/g, "…") ?? "";
-    return `${each.severity} ${each.code} ${levelOf(each)} ${mending}`;
+    const remedy = each.remedy?.replace(/\d+|sum_\w+/g, "…") ?? "";
+    return `${each.severity} ${each.code} ${levelOf(each)} ${remedy}`;
   });
   return [...kinds.values()].flatMap((of) => {
     const [first] = of;
@@ -43,7 +43,7 @@ export function groupFindings(
   });
 }
 
-export const groupsOf = async (store: Store, findings: readonly ToldFinding[]): Promise<readonly FindingGroup[]> =>
+export const groupsOf = async (store: Store, findings: readonly ReportedFinding[]): Promise<readonly FindingGroup[]> =>
   groupFindings(findings, await levelsOf(store, findings));
 
 export function levelSentence(level: Level, count: number): string | null {
@@ -52,11 +52,11 @@ export function levelSentence(level: Level, count: number): string | null {
     case "normal":
       return null;
     case "aggressive":
-      return `${plural(count, "summary keeps", "summaries keep")} only the barest facts`;
+      return `${plural(count, "summary keeps", "summaries keep")} only the essential facts`;
     case "extractive":
       return `${are} extracted without a model`;
     case "truncated":
-      return `${are} cut short: no answer of the model was of use. Nothing is lost, the sources are there, and a better text can be written later`;
+      return `${are} cut short, because no answer of the model was usable; the sources are intact, so a better text can be written later`;
   }
 }
 
@@ -66,12 +66,11 @@ const severities = ["error", "warning", "info"] as const;
 const headings = {
   error: ["error", "errors"],
   warning: ["warning", "warnings"],
-  info: ["for information", "for information"],
+  info: ["information", "information"],
 } as const;
-/** Of one kind; a broken file can have a hundred thousand, and the first few tell it. */
+/** A broken file can have a hundred thousand of one kind. */
 const shownPerGroup = 10;
 
-/** What was found, the worst first, and what that comes to. */
 export function findingsLines(
   page: Page,
   groups: readonly FindingGroup[],
@@ -90,36 +89,36 @@ export function findingsLines(
     );
     return [paints[severity](heading), ...shown, ""];
   });
-  return [...lines, ...verdict(page, groups, checked)];
+  return [...lines, ...verdictLines(page, groups, checked)];
 }
 
 const countOf = (groups: readonly FindingGroup[]): number =>
   groups.reduce((sum, { findings }) => sum + findings.length, 0);
 
-function verdict(page: Page, groups: readonly FindingGroup[], checked: Checked): readonly string[] {
+function verdictLines(page: Page, groups: readonly FindingGroup[], checked: Checked): readonly string[] {
   const { paint } = page;
   const extent = `${plural(checked.messages, "message")}, ${plural(checked.summaries, "summary", "summaries")} checked`;
   const [errors, warnings] = [countBy(groups, "error"), countBy(groups, "warning")];
   if (errors > 0) return broken(page, `${paint.bad("not sound:")} ${extent}, ${plural(errors, "error")}`);
   if (warnings > 0)
-    return broken(page, `${paint.caution(`nothing lost or broken, ${plural(warnings, "warning")}:`)} ${extent}`);
-  const found = groups.length === 0 ? "nothing found" : "nothing to mend";
-  return broken(page, `${paint.good("sound:")} ${extent}, ${found}`);
+    return broken(page, `${paint.caution(`nothing lost or broken, but ${plural(warnings, "warning")}:`)} ${extent}`);
+  const verdict = groups.length === 0 ? "no findings" : "nothing to fix";
+  return broken(page, `${paint.good("sound:")} ${extent}, ${verdict}`);
 }
 
 const countBy = (groups: readonly FindingGroup[], severity: Finding["severity"]): number =>
   countOf(groups.filter((group) => group.severity === severity));
 
-/** Within the width of the terminal, what follows indented as the first line is. */
+/** Wrapped to the width of the terminal, every line with the same indent. */
 export function broken({ bounds }: Page, line: string, indent = ""): readonly string[] {
   const room = (bounds ?? Infinity) - indent.length;
   return breakLines(line, room).map((each) => indent + each);
 }
 
-/** One line, because nothing has to be done; which they are, for whoever asks. */
+/** One line, because nothing has to be done; `verbose` lists them all. */
 function infoLines(page: Page, { findings, sentence }: FindingGroup, verbose: boolean): readonly string[] {
   const [first] = findings;
-  const rest = findings.length === 1 ? "" : ` (and ${formatCount(findings.length - 1)} more like it)`;
+  const rest = findings.length === 1 ? "" : ` (and ${formatCount(findings.length - 1)} more)`;
   const named = verbose ? findings.flatMap((finding) => findingLines(page, finding)) : [];
   const remedies = remediesOf(findings);
   return [
@@ -143,8 +142,8 @@ function groupLines(page: Page, { code, findings, sentence }: FindingGroup): rea
   ];
 }
 
-/** Where it is the same for several conversations, the command for all of them. */
-function remediesOf(findings: readonly ToldFinding[]): readonly string[] {
+/** One command for all conversations, where there is one. */
+function remediesOf(findings: readonly ReportedFinding[]): readonly string[] {
   const each = new Set(findings.map(({ remedy }) => remedy).filter((remedy) => remedy !== null));
   if (each.size < 2) return [...each];
   return [
@@ -159,8 +158,8 @@ function remediesOf(findings: readonly ToldFinding[]): readonly string[] {
 const remedyLines = ({ paint, typed }: Page, remedies: readonly string[]): readonly string[] =>
   remedies.slice(0, shownPerGroup).map((remedy) => `    ${paint.soft("remedy:")} ${typed(remedy)}`);
 
-/** Most messages name their subject; the rest get it in front. Where all is said already, the subject is enough. */
-function findingLines(page: Page, finding: ToldFinding, isWhole = false): readonly string[] {
+/** Adds the subject to a message that does not name it. Under a common sentence, the subject is enough. */
+function findingLines(page: Page, finding: ReportedFinding, isWhole = false): readonly string[] {
   const { conversation, subject, message } = finding;
   const place = conversation === null ? [] : [`conversation ${conversation}`];
   if (!isWhole) return [`    ${page.paint.soft([...place, subject].join(", "))}`];
@@ -168,26 +167,24 @@ function findingLines(page: Page, finding: ToldFinding, isWhole = false): readon
   return broken(page, `${page.paint.soft(words === "" ? "" : `${words}: `)}${oneLine(message)}`, "    ");
 }
 
-// ── Setting right ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What would be set right in a conversation. */
-export function mendingLines(page: Page, mending: ConversationFix): readonly string[] {
-  const { conversation, times, sources, context, summaries, recount, unindexed } = mending;
+export function fixLines(page: Page, fix: ConversationFix): readonly string[] {
+  const { conversation, times, sources, context, summaries, recount, unindexed } = fix;
   const { added = 0, dropped = 0, reordered = false } = context ?? {};
   const inContext = [
-    added > 0 && `${plural(added, "item")} put back`,
-    dropped > 0 && `${plural(dropped, "item")} left out`,
-    reordered && "put in order",
+    added > 0 && `${plural(added, "item")} restored`,
+    dropped > 0 && `${plural(dropped, "item")} removed`,
+    reordered && "reordered",
   ].filter((words) => words !== false);
-  const said = [
-    times.length > 0 && `${plural(times.length, "time")} written in UTC with milliseconds`,
+  const fixes = [
+    times.length > 0 && `${plural(times.length, "time")} rewritten in UTC with milliseconds`,
     sources.length > 0 &&
-      `sources of ${plural(sources.length, "summary", "summaries")}: without links to nothing, and in order`,
+      `sources of ${plural(sources.length, "summary", "summaries")}: dangling links removed, order restored`,
     inContext.length > 0 && `context: ${inContext.join(", ")}`,
-    summaries.length > 0 &&
-      `depth, range or count of ${plural(summaries.length, "summary", "summaries")} worked out again`,
-    recount && "running totals counted again",
-    unindexed.length > 0 && `${plural(unindexed.length, "row")} brought into the search index`,
+    summaries.length > 0 && `depth, range or count of ${plural(summaries.length, "summary", "summaries")} recalculated`,
+    recount && "running totals recounted",
+    unindexed.length > 0 && `${plural(unindexed.length, "row")} added to the search index`,
   ].filter((words) => words !== false);
-  return [`  conversation ${conversation}`, ...said.flatMap((line) => broken(page, line, "    "))];
+  return [`  conversation ${conversation}`, ...fixes.flatMap((line) => broken(page, line, "    "))];
 }

@@ -1,11 +1,11 @@
-/** Where a line holds what was looked for, to be marked there. */
+/** Finds where lines match a search, to highlight those places. */
 
 import { runInNewContext } from "node:vm";
 import type { Paint } from "./paint.ts";
 
 export type Match = readonly [from: number, to: number];
 
-/** Of each line, where the matches are. */
+/** The matches in each line. */
 type Finder = (lines: readonly string[]) => readonly (readonly Match[])[];
 
 export function createFinder(pattern: string, isRegex: boolean): Finder {
@@ -22,22 +22,22 @@ export const marked = (line: string, matches: readonly Match[], paint: Paint): s
 
 const findingMs = 50;
 
-/** The pattern may be one that runs away, also on a short line. Then the lines are shown as they are. */
+/** A pattern can backtrack catastrophically even on a short line; then nothing is highlighted. */
 function patternFinder(pattern: string): Finder {
   const flags = /\p{Lu}/u.test(pattern.replace(/\\./gs, "")) ? "g" : "gi";
   const code =
     "lines.map((line) => Array.from(line.matchAll(new RegExp(pattern, flags)), (match) => [match.index, match.index + match[0].length]))";
   return (lines) => {
     try {
-      const found: unknown = runInNewContext(code, { lines, pattern, flags }, { timeout: findingMs });
-      return Array.isArray(found) ? found : [];
+      const matches: unknown = runInNewContext(code, { lines, pattern, flags }, { timeout: findingMs });
+      return Array.isArray(matches) ? matches : [];
     } catch {
-      return []; // Colour is a courtesy; the hit stands without it.
+      return []; // The hit is shown all the same, without colour.
     }
   };
 }
 
-/** Words are found in all their forms, so whatever begins like one of them is marked. */
+/** Search matches words in all their forms, so any word with the same stem is highlighted. */
 function wordFinder(pattern: string): (line: string) => readonly Match[] {
   const words = pattern.match(/[\p{L}\p{N}\p{Emoji_Presentation}][\p{L}\p{N}\p{M}]*/gu) ?? [];
   const stems = [...new Set(words.map((word) => word.toLowerCase()))].map((word) => {

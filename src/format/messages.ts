@@ -1,4 +1,4 @@
-/** A message as a person reads it: in one line, or whole. And how a summary begins. */
+/** Formats messages on one line or in full, and the opening of a summary. */
 
 import { messageFromStore } from "../core/messages/codec.ts";
 import { resultToolIn } from "../core/messages/dialects.ts";
@@ -8,7 +8,6 @@ import { isObject } from "../core/base/json.ts";
 import { harmless, oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-/** A message in one line: what it says, and what it calls. */
 export function inShort(message: Message): string {
   const result = message.role === "tool" ? toolNameOf(message) : null;
   const said = message.parts.map(partInShort).filter((text) => text !== "");
@@ -24,11 +23,11 @@ function toolNameOf(message: Message): string | null {
   return typeof name === "string" ? oneLine(name) : null;
 }
 
-/** A table cuts it anyway; a megabyte need not be looked through for that. */
-const charactersLookedAt = 2_000;
+/** Tables cut the text anyway, so a megabyte need not be scanned. */
+const charactersRead = 2_000;
 
 function partInShort(part: Part): string {
-  const text = oneLine((part.text ?? "").slice(0, charactersLookedAt));
+  const text = oneLine((part.text ?? "").slice(0, charactersRead));
   switch (part.type) {
     case "reasoning":
       return "";
@@ -37,19 +36,19 @@ function partInShort(part: Part): string {
     case "text":
       return text;
     default:
-      // What is said beside the content has no block to name.
+      // Text from a field beside the content has no block type.
       if (part.metadata?.startsWith('{"field":') === true) return text;
       return [`[${blockTypeOf(part)}]`, text].filter((words) => words !== "").join(" ");
   }
 }
 
-/** How a summary begins, without the time and the speaker that stand before an extracted sentence. */
+/** How a summary begins, without the `[time] [speaker]` prefix of an extracted sentence. */
 export const openingOf = ({ text }: Pick<Summary, "text">): string =>
-  oneLine(text.slice(0, charactersLookedAt)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
+  oneLine(text.slice(0, charactersRead)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
 
 const blockTypeLength = 40;
 
-/** The host's own word for a block of a kind unknown to us. Kinds unknown to us are stored under a type that is not theirs. */
+/** The host's name for a block type that we do not know; its stored type is a generic one. */
 function blockTypeOf(part: Part): string {
   const metadata: Json = part.metadata === null ? null : JSON.parse(part.metadata);
   const raw = isObject(metadata) ? metadata["raw"] : undefined;
@@ -58,28 +57,28 @@ function blockTypeOf(part: Part): string {
   return typeof type === "string" && type !== "" ? oneLine(type.slice(0, blockTypeLength)) : "unknown";
 }
 
-/** What a message is made of: something said or thought, a call of a tool, what came back, and who it came from. */
-export interface Piece {
+/** `source` names the tool that a result came from. */
+export interface MessageSection {
   readonly kind: "said" | "thinking" | "call" | "returned" | "source";
   readonly text: string;
 }
 
-export function piecesOf(message: Message): readonly Piece[] {
+export function sectionsOf(message: Message): readonly MessageSection[] {
   const isResult = message.role === "tool";
-  const pieces = message.parts.map((part): Piece => {
+  const sections = message.parts.map((part): MessageSection => {
     if (part.type === "reasoning") return { kind: "thinking", text: part.kept ?? "(reasoning)" };
     if (part.type === "tool") return { kind: "call", text: `→ ${part.text ?? part.toolName ?? ""}` };
     return { kind: isResult || part.toolCallId !== null ? "returned" : "said", text: part.text ?? partInShort(part) };
   });
   const kind = isResult ? "returned" : "said";
-  const all = pieces.length > 0 ? pieces : [{ kind, text: message.text || "(empty)" } as const];
+  const all = sections.length > 0 ? sections : [{ kind, text: message.text || "(empty)" } as const];
   const source = isResult ? toolNameOf(message) : null;
   return source === null ? all : [{ kind: "source", text: `← ${source}` }, ...all];
 }
 
-/** All of a message, with its reasoning, line by line. */
+/** A whole message, with its reasoning. */
 export const wholeLines = ({ paint }: Pick<Page, "paint">, message: Message): readonly string[] =>
-  piecesOf(message).flatMap(({ kind, text }) => {
+  sectionsOf(message).flatMap(({ kind, text }) => {
     const lines = harmless(text).split("\n");
     return kind === "thinking" || kind === "source" ? lines.map((line) => paint.soft(line)) : lines;
   });

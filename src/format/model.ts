@@ -1,24 +1,22 @@
-/** What is said of the model that writes summaries: which it is, what it will be asked for, why it was not. */
+/** Describes the summary model: its name, the calls it needs, and how to fix a refusal. */
 
 import type { Refusal } from "../core/model/types.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { Cost } from "./cost.ts";
-import { formatCount, listed, plural } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import type { Page } from "./page.ts";
 
-/** A model as people are told of it. */
 export interface NamedModel {
   /** `provider/model`. */
   readonly name: string;
-  /** What named it, as a person would say it. */
+  /** Where it was configured, for people. */
   readonly from: string;
-  /** What keeps it from being asked. */
+  /** Why it cannot be used. */
   readonly problem: string | null;
 }
 
-/** Who writes summaries, and what keeps it from being asked. */
 export function modelLines({ paint }: Pick<Page, "paint">, model: NamedModel | null): readonly string[] {
-  if (model === null) return ["none: summaries are extracted on this machine"];
+  if (model === null) return ["none: summaries are extracted locally, without a model"];
   const { name, from, problem } = model;
   return [`${name} ${paint.soft(`(${from})`)}`, ...(problem === null ? [] : [paint.bad(problem)])];
 }
@@ -32,15 +30,15 @@ export function callLines({ paint }: Pick<Page, "paint">, cost: Cost | null, spe
       ? []
       : [
           paint.caution(
-            `only ${plural(left, "call")} left of ${formatCount(spend.callsMax)} in ${spend.windowMinutes} minutes`,
+            `only ${plural(left, "call")} left of ${formatCount(spend.callsMax)} per ${spend.windowMinutes} minutes`,
           ),
         ];
   const { calls, callsMax = calls } = cost;
-  const most = callsMax > calls ? ` (${formatCount(callsMax)} if answers are of no use)` : "";
+  const most = callsMax > calls ? ` (up to ${formatCount(callsMax)} if answers are unusable)` : "";
   return [`${plural(calls, "call")}, ${tokens}${most}`, ...warning];
 }
 
-/** What to do about a refusal. `done`: what is done of the work, and stays. */
+/** What to do about a refusal. `done` describes the work that is kept: `folded`, `applied`. */
 export function refusalHint(
   refusal: Refusal,
   summariser: { readonly keyVariables: readonly string[] } | null,
@@ -51,21 +49,21 @@ export function refusalHint(
     case "auth":
     case "no_credential":
     case "breaker":
-      return `keys are looked for in OpenClaw's login profiles, in the environment (${listed(summariser?.keyVariables ?? [])}), then in models.json`;
+      return `log in with openclaw, set ${summariser?.keyVariables.join(" or ") ?? "its API key"}, or add the key to models.json`;
     case "ceiling":
-      return "LCM_SPEND_CEILING_CALLS allows more calls, and the window passes by itself";
+      return "wait until the window has passed, or raise LCM_SPEND_CEILING_CALLS";
     case "timeout":
-      return `LCM_SUMMARY_TIMEOUT_SECONDS gives a call longer${concurrency > 1 ? ", --concurrency 1 asks for one at a time" : ""}`;
+      return `raise LCM_SUMMARY_TIMEOUT_SECONDS${concurrency > 1 ? ", or pass --concurrency 1 to make one call at a time" : ""}`;
     case "unreachable":
-      return "--base-url or LCM_SUMMARY_BASE_URL says where the model is, if not where its provider usually is";
+      return "check the connection; if the model runs elsewhere, set --base-url or LCM_SUMMARY_BASE_URL";
     case "rate_limit":
     case "overloaded":
     case "cancelled":
-      return `run it again later, what is ${done} stays`;
+      return `run it again later; what is ${done} is kept`;
     case "unknown_model":
     case "rejected":
     case "filtered":
     case "too_long":
-      return "--model or LCM_SUMMARY_MODEL names another model";
+      return "choose another model with --model or LCM_SUMMARY_MODEL";
   }
 }

@@ -1,4 +1,4 @@
-/** What was recalled, as a person reads it: a line on what it is and where it stood, and its text below. */
+/** Shows recalled passages: a line that names each, then its text. */
 
 import type { ConversationId, MessageId, Role, SummaryId } from "../core/model/types.ts";
 import { messageName } from "../core/model/types.ts";
@@ -28,7 +28,6 @@ export function passageLines(page: Page, passage: Passage): readonly string[] {
   return [headLine(page, id, what, passage), ...textLines(page, passage.text), ""];
 }
 
-/** What it is, where it stands and of when it is. */
 export function headLine(
   { paint, zone }: Page,
   id: string,
@@ -39,10 +38,10 @@ export function headLine(
   return `${paint.strong(id)}  ${what}  ${paint.soft(place)}`;
 }
 
-/** Somebody's text, line by line; on a terminal no wider than that is. */
+/** Stored text, wrapped to the width of the terminal if there is one. */
 export function textLines({ bounds }: Pick<Page, "bounds">, text: string, indent = "  "): readonly string[] {
   const room = bounds === null ? null : Math.max(20, bounds - indent.length);
-  // A terminal's tabs are as wide as they like.
+  // The width of a tab depends on the terminal.
   const shown = room === null ? harmless(text) : harmless(text).replaceAll("\t", "    ");
   return shown
     .split("\n")
@@ -50,9 +49,8 @@ export function textLines({ bounds }: Pick<Page, "bounds">, text: string, indent
     .map((line) => `${indent}${line}`.trimEnd());
 }
 
-/** What the passages above are, and how to see the rest of one. */
 export function countWords(passages: readonly { readonly isWhole: boolean }[], tokens: number): string {
   const parts = passages.filter(({ isWhole }) => !isWhole).length;
-  const some = parts === 0 ? "" : `, ${parts} in part (\`lcm describe\` shows all of one)`;
+  const some = parts === 0 ? "" : `, ${parts} shortened (\`lcm describe ID\` shows the whole text)`;
   return `${plural(passages.length, "passage")}, ${plural(tokens, "token")}${some}`;
 }

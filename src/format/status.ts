@@ -1,4 +1,4 @@
-/** How a database stands, as a person reads it. */
+/** Describes the status of a database: its size, compaction, model, prompts and settings. */
 
 import type { CompactionRecord, Conversation } from "../core/model/types.ts";
 import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
@@ -20,10 +20,10 @@ export interface Status extends DatabaseStatus {
   readonly backups: readonly Backup[];
 }
 
-/** What is configured, and what keeps it from being used: a status is shown in either case. */
+/** The configured model; `name` is null if the configuration is wrong. */
 export type ConfiguredModel = NamedModel | { readonly name: null; readonly problem: string };
 
-/** Where each prompt comes from, `built-in` or a path, and what keeps a file from being used. */
+/** The source of each prompt, `built-in` or a path, and why a file cannot be used. */
 export interface Prompts {
   readonly sources: Readonly<Record<string, string>>;
   readonly problems: ReadonlyMap<string, { readonly message: string }>;
@@ -36,7 +36,6 @@ export interface Backup {
 
 export type Fact = readonly [name: string, ...values: readonly string[]];
 
-/** What a status tells, by name. */
 export function statusFacts(page: Page, status: Status): readonly Fact[] {
   const { paint } = page;
   const { store, totals, newest, spend } = status;
@@ -68,11 +67,11 @@ const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
 
 function newestLine({ zone }: Page, newest: Conversation | null): string {
   const at = newest?.lastMessageAt ?? null;
-  if (newest === null || at === null) return "no message yet";
+  if (newest === null || at === null) return "no messages yet";
   return `${formatTimestamp(at, zone)}, in conversation ${newest.id}`;
 }
 
-/** What was made without a model is as it should be where there is none; what fell back is said. */
+/** Extracted summaries are normal without a model; fallbacks are highlighted. */
 function summariesLine({ paint }: Page, { summaries, belowNormal }: StoreStatus): string {
   const { extractive, ...fallen } = belowNormal;
   const words = Object.entries(fallen).flatMap(([level, count]) =>
@@ -87,11 +86,11 @@ export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawToke
   const tokens = `${formatCount(contextTokens)} tokens in context`;
   switch (kind) {
     case "sweep":
-      return `a sweep: ${tokens}, over ${formatCount(thresholdTokens)}${share}`;
+      return `a sweep: ${tokens}, above ${formatCount(thresholdTokens)}${share}`;
     case "incremental":
       return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
     case "nothing":
-      return `nothing: ${tokens}, not over ${formatCount(thresholdTokens)}${share}`;
+      return `nothing: ${tokens}, within ${formatCount(thresholdTokens)}${share}`;
   }
 }
 
@@ -114,7 +113,7 @@ function dueLines({ paint }: Page, pressures: readonly Pressure[]): readonly str
 }
 
 function compactionLines({ paint, zone }: Page, last: CompactionRecord | null): readonly string[] {
-  if (last === null) return ["none so far"];
+  if (last === null) return ["none yet"];
   const { at, conversation, outcome } = last;
   const message = oneLine(last.message);
   return [
@@ -129,13 +128,13 @@ const configuredLines = (page: Page, model: ConfiguredModel | null): readonly st
 function promptLines({ paint }: Page, { sources, problems }: Status["prompts"]): readonly string[] {
   const own = Object.values(sources).filter((source) => source !== "built-in");
   return [
-    own.length === 0 ? "built-in" : `${plural(own.length, "file")} of your own; \`lcm prompts\` lists them`,
+    own.length === 0 ? "built-in" : `${plural(own.length, "custom file")}; \`lcm prompts\` lists them`,
     ...[...problems.values()].map(({ message }) => paint.bad(message)),
   ];
 }
 
 const searchLine = ({ paint }: Page, { unindexed }: StoreStatus): string =>
-  unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet, found all the same`;
+  unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet; search scans them`;
 
 function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly string[] {
   const { paint, zone } = page;
@@ -143,18 +142,18 @@ function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly strin
   const used = `${formatCount(spend.usage.calls)} of ${formatCount(spend.callsMax)} in ${window}`;
   const isUsedUp = spend.usage.calls >= spend.callsMax;
   return [
-    isUsedUp ? paint.bad(`${used}: passes wait, or go on without a model`) : used,
+    isUsedUp ? paint.bad(`${used}: passes wait, or run without a model`) : used,
     ...(usage.calls === 0 ? [] : [usageWords(page, usage)]),
     ...spend.breakers.map(({ provider, at, until }) => {
       const [refused, again] = [at, until].map((time) => formatTimestamp(time, zone));
-      return paint.bad(`${provider} refused the credential at ${refused}; a host asks again from ${again} on`);
+      return paint.bad(`${provider} rejected the credential at ${refused}; a host tries again from ${again}`);
     }),
   ];
 }
 
 function usageWords({ paint }: Page, usage: UsageTotals): string {
   const failed = usage.failures === 0 ? "" : `, ${paint.bad(`${formatCount(usage.failures)} refused`)}`;
-  const open = usage.open === 0 ? "" : `, ${formatCount(usage.open)} without an end`;
+  const open = usage.open === 0 ? "" : `, ${formatCount(usage.open)} unfinished`;
   const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
   return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}${open}`;
 }
@@ -166,7 +165,7 @@ const backupLines = ({ paint }: Page, backups: readonly Backup[]): readonly stri
 
 const settingLines = ({ paint }: Page, settings: readonly ChangedSetting[]): readonly string[] =>
   settings.length === 0
-    ? ["all default"]
+    ? ["all defaults"]
     : settings.map(({ key, env, value, source }) => {
         const from = source === "environment" ? `environment, ${env}` : source;
         return `${key} = ${typeof value === "string" ? value : JSON.stringify(value)} ${paint.soft(`(${from})`)}`;

@@ -1,16 +1,16 @@
-/** What is said about summaries wherever they are shown. */
+/** Describes the level of a summary, and lists message ids as ranges. */
 
 import { messageName } from "../core/model/types.ts";
 import type { Level, MessageId } from "../core/model/types.ts";
 
-/** Why a text says less than it could. */
+/** Why a summary says less than it could. */
 export const levelWords: Readonly<Record<Exclude<Level, "normal">, string>> = {
-  aggressive: "from a second, stricter attempt",
+  aggressive: "shorter: from a second, stricter attempt",
   extractive: "extracted without a model",
-  truncated: "cut short, no level helped",
+  truncated: "cut short: no attempt was usable",
 };
 
-/** `msg_4…msg_9, msg_12`: messages that follow each other are told by the first and the last. */
+/** `msg_4…msg_9, msg_12`: consecutive messages as ranges. */
 export function messageRuns(ids: readonly MessageId[]): string {
   const runs: [first: MessageId, last: MessageId][] = [];
   for (const id of ids) {

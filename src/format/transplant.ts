@@ -1,4 +1,4 @@
-/** What a transplant would copy, and what it has copied. */
+/** Describes what a transplant would copy, and what it copied. */
 
 import type { Conversation, ConversationId } from "../core/model/types.ts";
 import type { Transplantation, TransplantDone } from "../core/maintenance/transplant.ts";
@@ -30,7 +30,7 @@ export function transplantationLines(
     return [
       ...ends,
       `Nothing to transplant: the context of conversation ${source.id} has no summaries.`,
-      page.typed(`\`lcm compact ${source.id}\` folds its messages into some.`),
+      page.typed(`\`lcm compact ${source.id}\` folds its messages into summaries.`),
     ];
   }
   const all = depths.reduce((sum, { summaries }) => sum + summaries, 0);
@@ -65,9 +65,8 @@ export function transplantationLines(
   ];
 }
 
-/** Only summaries are copied, and what they stand for. */
 const leftBehind = ({ id, totals }: Conversation): string =>
-  `  ${plural(totals.contextMessages, "newest message")} of conversation ${id} not copied: no summary stands for ` +
+  `  ${plural(totals.contextMessages, "newest message")} of conversation ${id} not copied: no summary covers ` +
   `${totals.contextMessages === 1 ? "it" : "them"} yet`;
 
 const kindWords = (depth: number, count: number): string => (depth > 0 ? "condensed" : count === 1 ? "leaf" : "leaves");

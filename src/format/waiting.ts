@@ -1,16 +1,16 @@
-/** How long a model has been waited for, so that whoever sits there knows that it is not stuck, and when it gives up. */
+/** Reports how long a model call has been running, and when it will time out. */
 
 import type { Model } from "../core/model/store.ts";
 import { cut } from "./width.ts";
 
 export interface Watched {
-  /** The same model, watched. */
+  /** The same model, with its calls timed. */
   readonly model: Model;
-  /** `waiting for anthropic/claude…, 37 s of 120 s`; null while nobody waits, or not for long. */
+  /** `waiting for anthropic/claude…, 37 s of 120 s`; null if no call is running, or not for long. */
   wait(nameColumns: number): string | null;
 }
 
-/** An answer that comes sooner needs no words. */
+/** Shorter waits are not reported. */
 const patienceMs = 2_000;
 
 export function watchModel(
@@ -33,7 +33,7 @@ export function watchModel(
       },
     },
     wait(nameColumns) {
-      const [longest] = since; // In the order in which they began.
+      const [longest] = since; // Sets keep insertion order.
       const waitedMs = longest === undefined ? 0 : nowMs() - longest.ms;
       if (waitedMs < patienceMs) return null;
       const name = cut(`${model.provider}/${model.name}`, nameColumns);

@@ -1,4 +1,4 @@
-/** Options and arguments that several commands share, and how a word of the command line becomes a value. */
+/** Defines options as tables: types, parsing, help texts, and options that several commands share. */
 
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
@@ -7,17 +7,17 @@ import { formatCount } from "../../core/base/format.ts";
 import { promptBudgetDefault } from "../../core/model/prompt-cost.ts";
 import { breakLines, padEnd, widthOf } from "../../format/width.ts";
 
-/** Text for the end of a command's help, made when it is known how wide that is. */
+/** Text for the end of a command's help, made once its width is known. */
 type HelpText = (at: { readonly command: Command }) => string;
 
 const helpWidth = (command: Command): number => command.configureOutput().getOutHelpWidth?.() ?? 80;
 
 export type Example = readonly [command: string, what: string];
 
-/** What an example does stands beside it, or below where there is no room for that. */
+/** Each example with its explanation next to it, or below if there is no room. */
 export function examples(lines: readonly Example[]): HelpText {
   return ({ command }) => {
-    // `openclaw lcm grep`, where a host has mounted it.
+    // `openclaw lcm grep` in a host.
     const host = command.parent?.parent?.name();
     const typed = lines.map(
       ([line, what]) => [host === undefined ? line : line.replace(/^lcm /, `${host} $&`), what] as const,
@@ -40,17 +40,14 @@ export const paragraph =
   ({ command }) =>
     ["", ...breakLines(text, helpWidth(command))].join("\n");
 
-/**
- * An option: its flags, what it does (null hides it from help), how its word becomes a value or which words there are, and
- * what it is where it is left out.
- */
+/** An option: flags, help text (null hides it), parser or choices, and default. */
 type OptionRow = readonly [flags: string, what: string | null, read?: Reading | readonly string[], otherwise?: unknown];
 type Reading = (text: string, before?: unknown) => unknown;
 
-/** By the names under which a command finds them; a pair is an option and the way to say no to it. */
+/** Options by name; a pair is an option and its negation. */
 export type OptionTable = Readonly<Record<string, OptionRow | readonly [OptionRow, OptionRow]>>;
 
-/** What was read, one of the choices, the word itself, or whether it was said. */
+/** The parsed value, a choice, the text itself, or whether the flag is present. */
 type ValueOf<R> = R extends readonly [infer Yes extends OptionRow, OptionRow]
   ? ValueOf<Yes> | false
   : R extends readonly [string, unknown, (...given: never) => infer Value, ...unknown[]]
@@ -63,15 +60,15 @@ type ValueOf<R> = R extends readonly [infer Yes extends OptionRow, OptionRow]
           ? string | true
           : boolean;
 
-/** One that is never missing, since it says what it is where it is left out. */
+/** An option with a default is never undefined. */
 type Certain = readonly [string, unknown, unknown, unknown];
 
-/** What a command is given of its options. */
+/** The options as a command gets them. */
 export type OptionsOf<T extends OptionTable> = {
   readonly [K in keyof T as T[K] extends Certain ? K : never]: ValueOf<T[K]>;
 } & { readonly [K in keyof T as T[K] extends Certain ? never : K]?: ValueOf<T[K]> };
 
-/** Of each group only one may be given. */
+/** Of each `exclusive` group only one option may be used. */
 export function addOptions(command: Command, table: OptionTable, exclusive: readonly (readonly string[])[]): void {
   for (const [name, row] of Object.entries(table)) {
     const rows = isPair(row) ? row : [row];
@@ -93,34 +90,33 @@ function toOption([flags, what, read, otherwise]: OptionRow): Option {
   return otherwise === undefined ? option : option.default(otherwise);
 }
 
-/** How commands name the model that writes summaries, besides --model. */
+/** How commands choose the summary model, besides --model. */
 export const providerOptions = {
-  provider: ["--provider <name>", "whose model it is, if --model does not say it"],
-  baseUrl: ["--base-url <url>", "where the provider is asked, if not where it usually is"],
+  provider: ["--provider <name>", "use this provider if --model does not name one"],
+  baseUrl: ["--base-url <url>", "send requests here instead of the provider's usual address"],
 } as const satisfies OptionTable;
 
 export const conversationWords = "one conversation: its number, session key or session id";
 
-/** A reader for a whole number between two ends. */
 export const wholeNumber =
   (least: number, most: number) =>
   (text: string): number => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most.toLocaleString("en-US")}.`);
+    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${formatCount(most)}.`);
   };
 
-/** Far above any model's window. */
+/** Far above the context window of any model. */
 export const tokensMax = 1_000_000_000;
 
 export const budgetOption = [
   "--budget <tokens>",
-  `what a prompt may take (default: what the host last gave, else ${formatCount(promptBudgetDefault)})`,
+  `limit the prompt to this (default: as last reported by the host, else ${formatCount(promptBudgetDefault)})`,
   wholeNumber(1, tokensMax),
 ] as const;
 
 export function seconds(text: string): number {
   const value = /^\d{1,6}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (value > 0 && value <= 3_600) return value;
-  throw new InvalidArgumentError("It must be a number of seconds, more than 0 and up to 3600.");
+  throw new InvalidArgumentError("Expected a number of seconds, more than 0 and up to 3600.");
 }

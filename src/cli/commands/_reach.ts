@@ -1,4 +1,4 @@
-/** How far a command reads: an operator may see everything, also what is hidden from recall if it is named. */
+/** Resolves which conversations a command reads. Operators may read everything, even hidden ones by name. */
 
 import type { Lcm } from "../../core/lcm.ts";
 import { reachOf } from "../../core/recall/scope.ts";
@@ -6,10 +6,9 @@ import type { Reach } from "../../core/recall/scope.ts";
 import { conversationWords } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 
-/** One or the other. */
 export const reachOptions = {
-  conversation: ["--conversation <name>", `only in ${conversationWords}`],
-  family: ["--family <name>", "only in this conversation and the other segments of its session"],
+  conversation: ["--conversation <name>", `search only ${conversationWords}`],
+  family: ["--family <name>", "search only this conversation and the other segments of its session"],
 } as const satisfies OptionTable;
 
 export async function reachFor(lcm: Lcm, { conversation, family }: OptionsOf<typeof reachOptions>): Promise<Reach> {
@@ -18,7 +17,7 @@ export async function reachFor(lcm: Lcm, { conversation, family }: OptionsOf<typ
   return await reachOf(lcm.store, { conversation: reader, policy: "all" }, {});
 }
 
-/** For who names an id. */
+/** For commands that take ids. */
 export async function everywhere({ store }: Lcm): Promise<Reach> {
   const all = await store.conversations({ includeHidden: true });
   return { kind: "all", conversations: all.map(({ id }) => id) };

@@ -1,7 +1,4 @@
-/**
- * What `lcm rewrite` and `lcm repair` do with the summaries they have chosen: say what it costs, have them written anew,
- * show old and new, and with --apply put the new in place of the old.
- */
+/** Shared by `lcm rewrite` and `lcm repair`: plans, drafts, shows and applies new texts for the chosen summaries. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -15,7 +12,7 @@ import type {
   RewriteResult,
 } from "../../core/maintenance/rewrite.ts";
 import type { Settings } from "../../core/model/settings.ts";
-import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
+import { exitInterrupted, failureOf, statusFor } from "../failure.ts";
 import { textLines } from "../../format/passages.ts";
 import {
   aboutLines,
@@ -33,34 +30,34 @@ import {
 } from "../../format/rewrite.ts";
 import type { Kept, RewritesPlan } from "../../format/rewrite.ts";
 import { refusalHint } from "../../format/model.ts";
-import { watchModel } from "../../format/waiting.ts";
-import type { Watched } from "../../format/waiting.ts";
-import { applyOptions, backUpFirst, backupOption, isApplying, sayUndo } from "./_applying.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, noteUndo } from "./_applying.ts";
 import { headline } from "../../format/conversations.ts";
 import { providerOptions, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { attend, exitFindings, exitOk, withLcm } from "./_session.ts";
-import type { Session, Summariser } from "./_session.ts";
+import type { PromptFiles, Session } from "./_session.ts";
+import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
+import type { SummaryWriter } from "./_writer.ts";
 import { formatTimestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
-import { breakLines, widthOf } from "../../format/width.ts";
 import { oneLine } from "../../format/safe-text.ts";
+import { breakLines, widthOf } from "../../format/width.ts";
 
 export const rewritingOptions = {
-  diff: ["--diff", "show what changes as a unified diff, instead of both texts"],
-  estimate: ["--estimate", "only say what would be asked for and cost; ask nothing"],
-  fresh: ["--fresh", "ask for another text, also where a draft is kept or the model's own text stands"],
-  model: ["--model <name>", "which model writes them, as provider/model"],
+  diff: ["--diff", "show a unified diff instead of both texts"],
+  estimate: ["--estimate", "only estimate calls and tokens; do not call the model"],
+  fresh: ["--fresh", "request new texts even where a draft is stored or the model's text is in place"],
+  model: ["--model <name>", "write summaries with this model, named as provider/model"],
   ...providerOptions,
-  promptDir: ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"],
-  instructions: ["--instructions <text>", "what to look after in these summaries, for the model"],
+  promptDir: ["--prompt-dir <folder>", "use the prompt files in this folder"],
+  instructions: ["--instructions <text>", "tell the model what to pay attention to"],
   timestamps: [
-    ["--timestamps", "tell the model when everything was said, which is the default"],
-    ["--no-timestamps", "do not tell it"],
+    ["--timestamps", "give the model the times of its sources (the default)"],
+    ["--no-timestamps", "leave the times out"],
   ],
-  tz: ["--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)"],
-  bottomUp: ["--bottom-up", "sources before what was made from them, which is always the order"],
-  concurrency: ["--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64)],
+  tz: ["--tz <zone>", "write these times in this zone (default: LCM_TIMEZONE, UTC)"],
+  bottomUp: ["--bottom-up", "rewrite sources before the summaries made from them (always the case)"],
+  concurrency: ["--concurrency <n>", "rewrite this many of one depth at a time (default: 1)", wholeNumber(1, 64)],
   ...backupOption,
   ...applyOptions,
 } as const satisfies OptionTable;
@@ -68,17 +65,26 @@ export const rewritingOptions = {
 type RewritingOptions = OptionsOf<typeof rewritingOptions>;
 
 export const modelWords =
-  "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config; without one nothing is " +
-  "rewritten. Drafts of a dry run are kept, and --apply uses them if nothing they were written from has changed. Exit " +
-  "status 1 means that some answers were of no use, so that the old texts stay; 6 that the model could not be asked; " +
-  "130 that Ctrl-C was pressed. What was applied before stays.";
+  "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config; without one nothing is rewritten. A " +
+  "dry run stores its drafts, and --apply uses them unless their sources have changed. Exit status 1: some answers " +
+  "were unusable, so the old texts stay; 6: the model refused or could not be called; 130: interrupted by Ctrl-C. " +
+  "Texts applied before that are kept.";
 
-/** What was chosen, and how a person is told. */
+/** The chosen summaries, and how they are shown. */
 export interface Chosen {
   readonly plan: PlannedRewrites & { readonly [more: string]: unknown };
   readonly lines: readonly string[];
-  /** Said where there is nothing to write anew. */
+  /** Shown if nothing was chosen. */
   readonly otherwise: string;
+}
+
+interface Job {
+  readonly session: Session;
+  readonly options: RewritingOptions;
+  readonly rewriting: RewriteOptions;
+  readonly writer: SummaryWriter;
+  readonly prompts: PromptFiles;
+  readonly applying: boolean;
 }
 
 export async function rewriteChosen(
@@ -89,72 +95,66 @@ export async function rewriteChosen(
 ): Promise<number> {
   const applying = isApplying(options);
   if (applying && options.estimate === true) {
-    throw new LcmError("invalid", "--estimate and --apply contradict each other", { hint: "give one of them" });
+    throw new LcmError("invalid", "--estimate and --apply exclude each other", { hint: "pass only one of them" });
   }
   const { values: settings } = await session.context.settings();
-  const given = optionsOf(session, options, settings);
-  const summariser = await session.context.summariser(options);
+  const rewriting = {
+    ...requestOf(session, options, settings),
+    operation,
+    mode: applying ? "apply" : "draft",
+  } as const;
   const prompts = await session.context.prompts(options.promptDir);
-  const watched =
-    summariser === null ? null : watchModel(await summariser.create(settings), settings.summaryTimeoutSeconds);
-  const problem = await (summariser?.check() ?? null);
-
-  const work = async (lcm: Lcm): Promise<number> => {
-    const { plan: planned, lines, otherwise } = await choose(lcm);
-    const { targets } = planned;
-    const [unfit] = [...prompts.problems].filter(([name]) => targets.some(({ template }) => template === name));
-    if (unfit !== undefined) throw unfit[1];
-    const kept = summariser === null ? nothingKept : keptOf(await lcm.rewriteAll(planned, { ...given, mode: "look" }));
-    const cost = costOfRewrites(planned, kept, prompts.templates, options.instructions ?? null);
-    const model = summariser && { name: summariser.name, from: summariser.from, problem };
-    const plan = { ...planned, model, cost, ...kept };
-    if (!session.json) {
-      const told = planLines(session, plan, await lcm.spend(), "--fresh asks again");
-      for (const line of [...lines, ...told]) session.print(line);
-      for (const line of skippedLines(session, plan)) session.print(line);
-    }
-    if (targets.length === 0 || options.estimate === true) {
-      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
-      else if (targets.length === 0) session.print(otherwise);
-      else session.note("nothing was asked and nothing changed");
-      return exitOk;
-    }
-    if (summariser === null) throw missingModel();
-    if (problem !== null && cost.calls > 0)
-      throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied", 1) });
-    let backup: string | null = null;
-    const beforeApplying = async (): Promise<void> => {
-      backup ??= await backUpFirst(session, options);
-    };
-    if (!session.json && session.context.stderr.isTerminal)
-      session.note(session.paint.soft(`Ctrl-C stops it; what is ${applying ? "applied stays" : "drafted is kept"}`));
-    const conversations = await conversationsOf(lcm, targets);
-    const show = await createShow(session, plan, conversations, options.diff === true);
-    const mode = applying ? "apply" : "draft";
-    const ran = await run(session, lcm, plan, { ...given, operation, mode, beforeApplying }, watched, show);
-    if (session.json) {
-      const result = await resultOf(ran.report, options.diff === true);
-      const { change, failed } = ran.report;
-      const error = failed === null ? {} : { error: failureOf(failed, session.typed) };
-      session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
-    }
-    const status = ending(session, ran, { ...given, operation, mode }, summariser);
-    const isWhole = !ran.isInterrupted && ran.report.stopped === null; // Else it is said how to go on.
-    if (!session.json && isWhole) sayAbove(session, await aboveOf(lcm, ran.report), applying);
-    return status;
-  };
+  const writer = await findWriter(session, options, settings, true);
+  const job: Job = { session, options, rewriting, writer, prompts, applying };
+  const work = async (lcm: Lcm): Promise<number> => await planAndRewrite(job, lcm, await choose(lcm));
   return await withLcm(session, options.estimate === true ? "read" : "write", work, {
     settings,
-    model: watched?.model ?? null,
+    model: writer.watched?.model ?? null,
     templates: prompts.templates,
   });
 }
 
-type Given = Omit<RewriteOptions, "mode">;
+async function planAndRewrite(job: Job, lcm: Lcm, { plan: planned, lines, otherwise }: Chosen): Promise<number> {
+  const { session, options, rewriting, writer, prompts, applying } = job;
+  const { summariser, model } = writer;
+  const { targets } = planned;
+  demandTemplates(prompts, (name) => targets.some(({ template }) => template === name));
+  const kept = summariser === null ? noneKept : keptOf(await lcm.rewriteAll(planned, { ...rewriting, mode: "look" }));
+  const cost = costOfRewrites(planned, kept, prompts.templates, options.instructions ?? null);
+  const plan = { ...planned, model, cost, ...kept };
+  if (!session.json) {
+    const shown = planLines(session, plan, await lcm.spend(), "pass --fresh to request another");
+    for (const line of [...lines, ...shown, ...skippedLines(session, plan)]) session.print(line);
+  }
+  if (targets.length === 0 || options.estimate === true) {
+    if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
+    else if (targets.length === 0) session.print(otherwise);
+    else session.note("the model was not called and nothing was changed");
+    return exitOk;
+  }
+  if (summariser === null) throw missingModel();
+  if (cost.calls > 0) demandModel(writer, refusalHint("no_credential", summariser, "applied", 1));
+  let backup: string | null = null;
+  const beforeApplying = async (): Promise<void> => {
+    backup ??= await backUpFirst(session, options);
+  };
+  noteInterruptible(session, applying ? "texts applied so far are kept" : "drafts made so far are kept");
+  const show = await createShow(session, plan, await conversationsOf(lcm, targets), options.diff === true);
+  const ran = await run({ ...job, rewriting: { ...rewriting, beforeApplying } }, lcm, plan, show);
+  if (session.json) {
+    const result = await resultOf(ran.report, options.diff === true);
+    const { change, failed } = ran.report;
+    const error = failed === null ? {} : { error: failureOf(failed, session.typed) };
+    session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
+  } else printEnd(job, ran.report);
+  const isComplete = !ran.isInterrupted && ran.report.failed === null && ran.report.stopped === null;
+  if (!session.json && isComplete) noteAbove(session, await aboveOf(lcm, ran.report), applying);
+  return end(job, ran);
+}
 
-function optionsOf({ context }: Session, options: RewritingOptions, settings: Settings): Given {
+function requestOf({ context }: Session, options: RewritingOptions, settings: Settings): Omit<RewriteOptions, "mode"> {
   const zone = options.tz ?? settings.timezone;
-  formatTimestamp(context.clock.now(), zone); // Says so now if there is no such zone.
+  formatTimestamp(context.clock.now(), zone); // Throws now if the zone does not exist.
   return {
     zone: options.timestamps === false ? null : zone,
     customInstructions: options.instructions ?? null,
@@ -163,7 +163,7 @@ function optionsOf({ context }: Session, options: RewritingOptions, settings: Se
   };
 }
 
-const nothingKept: Kept = { kept: [], current: [] };
+const noneKept: Kept = { kept: [], current: [] };
 
 async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Promise<readonly Conversation[]> {
   const found = await Promise.all(
@@ -172,28 +172,26 @@ async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Pr
   return found.filter((conversation) => conversation !== null);
 }
 
-// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Rewriting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const nameColumnsMax = 24;
 
 async function run(
-  session: Session,
+  { session, rewriting, writer, applying }: Job,
   lcm: Lcm,
   plan: RewritesPlan,
-  options: RewriteOptions,
-  watched: Watched | null,
   show: (result: RewriteResult) => void,
 ) {
-  const progress = session.progress(options.mode === "apply" ? "rewriting" : "drafting");
+  const progress = session.progress(applying ? "rewriting" : "drafting");
   let done = 0;
   const tick = (): void => {
     const next = plan.targets[done];
-    const detail = watched?.wait(nameColumnsMax) ?? (next === undefined ? "" : `d${next.depth} ${next.summary}`);
+    const detail = writer.watched?.wait(nameColumnsMax) ?? (next === undefined ? "" : `d${next.depth} ${next.summary}`);
     progress.update({ done, of: plan.targets.length, unit: "summaries", detail });
   };
   return await attend(session, progress, tick, async (signal) => {
     const report = await lcm.rewriteAll(plan, {
-      ...options,
+      ...rewriting,
       signal,
       onResult(result) {
         done += 1;
@@ -202,7 +200,7 @@ async function run(
       },
       async beforeApplying() {
         progress.end();
-        await options.beforeApplying?.();
+        await rewriting.beforeApplying?.();
       },
     });
     const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
@@ -210,10 +208,10 @@ async function run(
   });
 }
 
-/** Of many each is shown by its beginning. */
+/** Of several texts, only the beginnings are shown. */
 const previewLines = 8;
 
-/** Shows each result as it comes, as old and new or as a diff. */
+/** Shows each result as soon as it is ready: old and new text, or a diff. */
 async function createShow(
   session: Session,
   { targets }: RewritesPlan,
@@ -232,7 +230,7 @@ async function createShow(
     print(`${paint.strong(name)} (${plural(tokens, "token")}):`);
     for (const line of lines.slice(0, shown)) print(line);
     const more = lines.length - shown;
-    if (more > 0) print(paint.soft(`  … ${plural(more, "more line")}; --diff shows all`));
+    if (more > 0) print(paint.soft(`  … ${plural(more, "more line")}; pass --diff to see all`));
     print();
   };
   return (result) => {
@@ -247,7 +245,7 @@ async function createShow(
     for (const line of breakLines(headOf(target, context.zone, columns ?? Infinity), columns ?? Infinity))
       print(paint.depth(target.depth, line));
     print();
-    if (result.status === "unusable") return print(`${paint.caution("of no use:")} ${oneLine(result.reason)}`);
+    if (result.status === "unusable") return print(`${paint.caution("unusable:")} ${oneLine(result.reason)}`);
     const { old, summary } = result;
     if (isDiff) {
       for (const line of diffLines(paint, unifiedDiff(old.text, summary.text), diffColumns(context.stdout)))
@@ -269,7 +267,7 @@ function headOf(target: PlannedRewrite, zone: string, columns: number): string {
   return widthOf(head) + 4 > columns ? head : `${head} ━━━`;
 }
 
-// ── How it ended ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const withStatus = <T extends RewriteResult["status"]>(
   { results }: RewriteReport,
@@ -292,75 +290,71 @@ function totalsOf(report: RewriteReport) {
   };
 }
 
-/** Says how it ended, with a way on where it did not end well, and answers the exit status. */
-function ending(
-  session: Session,
-  { report, isInterrupted }: Awaited<ReturnType<typeof run>>,
-  { operation, mode, fresh = false, concurrency = 1 }: RewriteOptions,
-  summariser: Summariser,
-): number {
-  const { print, note, paint, json } = session;
-  const applying = mode === "apply";
-  const totals = totalsOf(report);
-  const written = totals.applied + totals.drafted;
+function printEnd({ session, rewriting, applying }: Job, report: RewriteReport): void {
+  const { print, note } = session;
+  const { applied, drafted, unreached, tokensBefore, tokensAfter } = totalsOf(report);
+  const written = applied + drafted;
   const unusable = withStatus(report, "unusable");
-  if (!json) {
-    print();
-    if (applying ? written > 0 : written > 1) {
-      const did = !applying ? "drafted" : operation === "repair" ? "repaired" : "rewrote";
-      print(doneWords(did, written, totals.tokensBefore, totals.tokensAfter));
-    }
-    if (unusable.length > 0) {
-      print(uselessWords(unusable.length));
-      for (const { target, reason } of unusable)
-        for (const line of aboutLines(session, target.summary, oneLine(reason))) print(line);
-    }
-    if (totals.unreached > 0) print(unreachedWords(totals.unreached));
-    if (report.change !== null) sayUndo(session, report.change);
-    else if (written > 0) {
-      const others = unusable.length + totals.unreached;
-      const them = others === 1 ? "it" : "them";
-      const more =
-        others === 0 ? "" : `, and asks again for the other ${formatCount(others)} and what stands on ${them}`;
-      note(`nothing was changed; --apply${fresh ? " without --fresh" : ""} applies these drafts${more}`);
-    } else note("nothing was changed");
+  print();
+  if (applying ? written > 0 : written > 1) {
+    const did = !applying ? "drafted" : rewriting.operation === "repair" ? "repaired" : "rewrote";
+    print(doneWords(did, written, tokensBefore, tokensAfter));
   }
+  if (unusable.length > 0) print(uselessWords(unusable.length));
+  for (const { target, reason } of unusable)
+    for (const line of aboutLines(session, target.summary, oneLine(reason))) print(line);
+  if (unreached > 0) print(unreachedWords(unreached));
+  if (report.change !== null) return noteUndo(session, report.change);
+  if (written === 0) return note("nothing was changed");
+  const others = unusable.length + unreached;
+  const more =
+    others === 0
+      ? ""
+      : `; it requests the other ${formatCount(others)} again, with the summaries above ${others === 1 ? "it" : "them"}`;
+  note(`nothing was changed; pass --apply${without(rewriting)} to apply these drafts${more}`);
+}
+
+const without = ({ fresh }: RewriteOptions): string => (fresh === true ? " without --fresh" : "");
+
+/** Reports why it stopped early, if it did, and returns the exit status. */
+function end(
+  { session, rewriting, writer, applying }: Job,
+  { report, isInterrupted }: Awaited<ReturnType<typeof run>>,
+) {
   if (report.failed !== null) {
-    if (json) return statusFor(report.failed);
+    if (session.json) return statusFor(report.failed);
     throw report.failed;
   }
   if (isInterrupted) {
-    const done = applying ? "what is applied stays" : "the drafts are kept";
-    note(`interrupted: ${done}; run it again${fresh ? " without --fresh" : ""} to go on`);
+    const kept = applying ? "applied texts are kept" : "the drafts are kept";
+    session.note(`interrupted: ${kept}; run it again${without(rewriting)} to continue`);
     return exitInterrupted;
   }
   if (report.stopped !== null) {
     const { refusal, message } = report.stopped;
-    note(`${paint.bad("error:")} ${oneLine(message)}`);
-    note(`${paint.soft("hint:")} ${refusalHint(refusal, summariser, applying ? "applied" : "drafted", concurrency)}`);
-    return exitUnavailable;
+    const done = applying ? "applied" : "drafted";
+    const hint = refusalHint(refusal, writer.summariser, done, rewriting.concurrency ?? 1);
+    return endUnavailable(session, message, hint);
   }
-  return unusable.length > 0 ? exitFindings : exitOk;
+  return withStatus(report, "unusable").length > 0 ? exitFindings : exitOk;
 }
 
-/** What was written from texts that are replaced, and is not itself. */
+/** Summaries made from rewritten ones that were not rewritten themselves. */
 async function aboveOf(lcm: Lcm, report: RewriteReport): Promise<readonly Summary[]> {
   const written = withStatus(report, "drafted", "applied").map(({ target }) => target.summary);
   const derived = [...(await lcm.store.derived(written)).values()].flat();
   return await lcm.store.summaries({ ids: [...new Set(derived)].filter((id) => !written.includes(id)) });
 }
 
-function sayAbove({ note }: Session, above: readonly Summary[], applying: boolean): void {
+function noteAbove({ note }: Session, above: readonly Summary[], applying: boolean): void {
   const [first] = above;
   if (first === undefined) return;
   const isOne = above.length === 1;
   const command = `lcm rewrite ${first.conversation} ${isOne ? `--summary ${first.id}` : "--all"}`;
-  note(
-    `${aboveWords(above.length)}: \`${command}\` writes ${isOne ? "it" : "them"} anew${applying ? "" : ", once these are applied"}`,
-  );
+  const then = applying ? "" : ", after applying these,";
+  note(`${aboveWords(above.length)}:${then} run \`${command}\` to rewrite ${isOne ? "it" : "them"}`);
 }
 
-/** For programs. */
 async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown> {
   const { unifiedDiff } = await import("../../format/diff.ts");
   const drafts = report.results.map((result) => {

@@ -1,6 +1,6 @@
 /**
- * What a command gets to work with, and how it ends. The commands are defined once and mounted twice: on `lcm`, and on
- * a host's own program. So they know no process, no environment and no store; whoever mounts them gives them this.
+ * Defines commands, and the context and session they run in. Commands are mounted on `lcm` and on a host's own program,
+ * so they use no process, environment or store except through their context.
  */
 
 import { stripVTControlCharacters } from "node:util";
@@ -27,36 +27,35 @@ export interface CommandContext {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Whether a person is there to answer a question. */
+  /** Whether a person can answer a question. */
   readonly isInteractive: boolean;
-  /** The zone in which times are shown and typed. */
+  /** The zone in which times are shown and entered. */
   readonly zone: string;
   readonly clock: Clock;
-  /** Whether an unexpected error is shown with its stack. */
+  /** Whether errors are shown with their stack. */
   readonly debug: boolean;
   settings(): Promise<ResolvedSettings>;
   /**
-   * Who would write summaries: the model named here (`provider/model`), else the configured one; null if there is none,
-   * and then they are extracted. Nothing is asked yet, and no key is looked for. `invalid` for a name that is none.
+   * The model that writes summaries: the one named here, else the configured one; null if there is none. Makes no call and
+   * reads no key. Throws `invalid` for a malformed name.
    */
   summariser(named?: ModelOptions): Promise<Summariser | null>;
-  /** The prompt templates that hold, of this folder or the usual one, and what is wrong with those that cannot. */
+  /** The prompt templates of this folder, else of the configured one. */
   prompts(dir?: string): Promise<PromptFiles>;
-  /** Work that Ctrl-C ends early and in good order; a second one ends the program. */
+  /** Runs work that Ctrl-C aborts cleanly; a second Ctrl-C ends the program. */
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Answers an MCP client on stdin and stdout until it goes away or the program is told to end. */
+  /** Serves an MCP client on stdin and stdout until it disconnects or a signal ends the program. */
   serveMcp(service: McpService): Promise<void>;
-  /** Shows the terminal UI until it is left, or the program is told to end. Answers the exit status. */
+  /** Runs the terminal UI until the user leaves it or a signal ends the program. Returns the exit status. */
   openTui(request: TuiRequest): Promise<number>;
-  /** The database at this path, or the one that the settings name. Touches nothing yet. */
+  /** The database at this path, else the configured one. Does not open it. */
   database(path: string | undefined): Promise<Database>;
-  /** A yes or no from the person at the terminal. */
   confirm(question: string): Promise<boolean>;
   /** Called once, with the exit status. */
   finish(status: number): void;
 }
 
-/** What the command line says of the model; the settings say the rest. */
+/** Override the settings. */
 export interface ModelOptions {
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
@@ -64,81 +63,75 @@ export interface ModelOptions {
 }
 
 export interface Summariser extends Pick<NamedModel, "name" | "from"> {
-  /** The variables that its provider's key is looked for in. */
+  /** The environment variables that may hold its key. */
   readonly keyVariables: readonly string[];
-  /** What keeps it from being asked, as far as can be told without asking anybody; null if nothing does. */
+  /** Why it cannot be used, as far as is known without a call; null if nothing is wrong. */
   check(): Promise<string | null>;
-  /** Throws `invalid` if it is not known where and how to ask it. */
+  /** Throws `invalid` if its address or API is unknown. */
   create(settings: Settings): Promise<Model>;
 }
 
 export interface McpService {
-  /** Asked for every call. */
+  /** Called for every request. */
   open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
-  /** Trouble that no client can do anything about. */
+  /** Receives errors that the client cannot act on. */
   onError(error: Error): void;
 }
 
 export interface TuiRequest {
   readonly database: Database;
   readonly typed: Page["typed"];
-  /** Whether it was asked for that nothing be changed. */
   readonly readOnly: boolean;
-  /** Where the host's transcripts are; null for the usual places. */
+  /** The folder with the host's transcripts; null for the usual one. */
   readonly sessions: string | null;
   readonly promptDir: string | undefined;
   readonly model: ModelOptions;
 }
 
 export interface PromptFiles {
-  /** Where files replace built-in templates; it need not exist. */
+  /** Files here replace built-in templates; the folder may be missing. */
   readonly dir: string;
   readonly templates: Templates;
   /** The path of the file, or `built-in`. */
   readonly sources: Readonly<Record<TemplateName, string>>;
-  /** What keeps a file from being used; the built-in text stands in its place until then. */
+  /** Why a file cannot be used; the built-in template is used instead. */
   readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
-/**
- * What a database is opened for: a look never writes, a change is a write beside which the process goes on with other
- * things, an import is one that does its own indexing.
- */
+/** A look never writes, a change runs on another thread, and an import does its own indexing. */
 export type Purpose = "look" | "read" | "search" | "write" | "change" | "import";
 
-/** What a database is opened with. Left out: the settings as they are, no model, the built-in templates. */
+/** Defaults: the configured settings, no model, the built-in templates. */
 export interface Engine {
   readonly settings?: Settings;
   readonly model?: Model | null;
   readonly templates?: Templates;
-  /** `heeded` where no person has just mended the key. */
+  /** `heeded` where no person may just have fixed the key. */
   readonly breaker?: "heeded" | "ignored";
-  /** Has the model describe large files, each until this signal. */
+  /** Lets the model describe large files, each until this signal. */
   readonly describeFilesUntil?: () => AbortSignal;
 }
 
-/** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
+/** A database file. Methods throw `LcmError`, and never change a file of another program. */
 export interface Database {
   readonly path: string;
-  /** Tells this file from any other that was or will be at its path; null where there is none. */
+  /** Identifies this file among all that are ever at its path; null if there is none. */
   identity(): string | null;
-  /** Another value after every change of the file, by whomever; null where there is none. */
+  /** Changes with every write to the file, by any program; null if there is no file. */
   stamp(): string | null;
   /** Whether this process may write to it. */
   isWritable(): boolean;
-  /** Whether there is a file, and whose it is. */
   kind(): "none" | "ours" | "older_program";
-  /** Only an import makes a file: `not_found` where there is none. Searches can be ended at any moment. */
+  /** Only an import creates a file; otherwise throws `not_found`. */
   open(purpose: Purpose, engine?: Engine): Promise<Lcm>;
-  /** Makes a database of the older program ours, after a backup. Does nothing the second time. */
+  /** Converts a database of the older program, after a backup. Idempotent. */
   adopt(): Promise<Adopted>;
-  /** A whole copy; without a path beside the database, where the newest few are kept. */
+  /** Without a path, the copy goes next to the database, where only the newest are kept. */
   backup(to: string | undefined): Promise<BackedUp>;
-  /** The copies that lie beside it, oldest first, and what restores have set aside. */
+  /** The copies next to it, oldest first, including files set aside by restores. */
   backups(): readonly Backup[];
-  /** The same, with what each is; also where the database itself is damaged, or gone. */
+  /** The same with their formats; works even if the database is damaged or missing. */
   restorable(): readonly Restorable[];
-  /** Looks at a backup, and at what it would replace. */
   planRestore(from: string): Promise<RestorePlan>;
   restore(plan: RestorePlan): Promise<Restored>;
 }
@@ -155,11 +148,11 @@ export type Adopted =
 
 export interface BackedUp extends Backup {
   readonly files: number;
-  /** Older backups that made room for it. */
+  /** Older backups that were removed. */
   readonly pruned: readonly string[];
 }
 
-/** A database file and what is in it; the counts are null where it is not of the present format. */
+/** `contents` is null unless the file has the current format. */
 export interface DatabaseFacts extends Backup {
   readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged" | "no_database";
   readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
@@ -176,25 +169,24 @@ export interface RestorePlan {
 }
 
 export interface Restored {
-  /** Where what was there before has been put; null when there was nothing. */
+  /** Where the previous database was moved; null if there was none. */
   readonly replaced: string | null;
   readonly files: number;
-  /** What earlier restores had set aside, and had to make room. */
+  /** Older set-aside files that were removed. */
   readonly pruned: readonly string[];
 }
 
 // ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A command under way: its context, with what the options common to all commands say. */
+/** A running command: its context, and the options common to all commands. */
 export interface Session extends Page {
   readonly context: CommandContext;
   readonly json: boolean;
   readonly database: Database;
-  /** A line of the answer. */
+  /** Prints a line of the result. */
   readonly print: (line?: string) => void;
-  /** The answer for programs. */
   readonly printJson: (value: unknown) => void;
-  /** A line beside the answer: what was left out, what to do next. */
+  /** Prints a remark to stderr: what was left out, what to do next. */
   readonly note: (line: string) => void;
   readonly progress: (label: string) => Progress;
 }
@@ -208,24 +200,23 @@ interface CommonOptions {
 export const exitOk = 0;
 export const exitFindings = 1;
 
-/** A command: how it is called, what its help says, and what it does. */
 interface CommandDefinition<T extends OptionTable> {
   readonly name: string;
-  /** Beside the other commands. */
+  /** For the list of commands. */
   readonly summary: string;
   readonly description: string;
   readonly arguments?: readonly (readonly [name: string, what: string])[];
   readonly options?: T;
-  /** Groups of options of which only one may be given. */
+  /** Groups of mutually exclusive options. */
   readonly exclusive?: readonly (readonly (keyof T & string)[])[];
   readonly examples: readonly Example[];
-  /** What else is to be known, below the examples. */
+  /** Shown below the examples. */
   readonly notes?: string;
-  /** Answers the exit status where it is not 0. */
+  /** Returns the exit status if it is not 0. */
   readonly run: (session: Session, options: OptionsOf<T>, ...args: string[]) => Promise<number | void>;
 }
 
-/** Answers what puts it on a program. */
+/** Returns a function that adds the command to a program. */
 export function defineCommand<const T extends OptionTable = {}>(definition: CommandDefinition<T>) {
   const { name, summary, description, options = {}, exclusive = [], examples: shown, notes, run } = definition;
   return (program: Command, context: CommandContext): void => {
@@ -239,7 +230,6 @@ export function defineCommand<const T extends OptionTable = {}>(definition: Comm
   };
 }
 
-/** Runs the command and finishes with its status, whatever happens. */
 async function act(
   context: CommandContext,
   command: Command,
@@ -254,22 +244,22 @@ async function act(
     const status = await run(session);
     context.finish(typeof status === "number" ? status : exitOk);
   } catch (error) {
-    // Whoever read our output has heard enough.
+    // The reader of our output is done.
     if (isBrokenPipe(error)) context.finish(exitOk);
     else context.finish(reportFailure(given, common.json === true, error, typed));
   }
 }
 
-/** Commands that we name are meant to be copied: to the same database, and through the host that has mounted us. */
+/** Printed commands can be copied: they name the same database, and the host that mounted us. */
 function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
   const program = host === undefined ? "lcm" : `${host} lcm`;
   const own = db === undefined ? program : `${program} --db ${quoted(db)}`;
-  // The demo makes a database of its own, wherever others are.
+  // The demo creates its own database.
   return (words) =>
     words.replace(/(?<=^|`)lcm (?=([a-z]+))/g, (_, command) => `${command === "demo" ? program : own} `);
 }
 
-/** For a shell; on Windows all of them know the same quotes, and backslashes in them are plain. */
+/** Quotes a path for a shell; on Windows all shells accept double quotes, with plain backslashes. */
 function quoted(path: string): string {
   if (/^[\w@%+=:,./~-]+$/.test(path)) return path;
   return /^[A-Za-z]:\\[^"$`%]*$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", String.raw`'\''`)}'`;
@@ -304,7 +294,7 @@ function createSession(
   };
 }
 
-/** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
+/** Opens the database, runs the work and closes it. Offers to convert an older file first. */
 export async function withLcm<T>(
   session: Session,
   purpose: Purpose,
@@ -320,20 +310,18 @@ export async function withLcm<T>(
   }
 }
 
-/** Asks whoever sits there; without anybody, opening it says what it is and what to do. */
 export async function adoptIfOlder(session: Session): Promise<void> {
   const { database, context } = session;
   if (!context.isInteractive || session.json || database.kind() !== "older_program") return;
-  const question = `${database.path} was made by an older lossless-claw. Move it over now? A backup is made first.`;
-  if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
+  const question = `${database.path} was made by an older lossless-claw. Convert it now? A backup is made first.`;
+  if (!(await context.confirm(question))) return; // Opening it then fails with a hint.
   const adopted = await database.adopt();
-  if (adopted.kind === "adopted") session.note(`adopted; the backup is ${adopted.backup}`);
+  if (adopted.kind === "adopted") session.note(`converted; the backup is ${adopted.backup}`);
 }
 
-/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
 const tickMs = 250;
 
-/** Work that may wait for a model: its progress is shown again and again, and Ctrl-C ends it early and in good order. */
+/** Runs work that may wait long for a model: redraws its progress regularly, and Ctrl-C aborts it cleanly. */
 export async function attend<T>(
   { context }: Session,
   progress: Progress,
@@ -349,13 +337,13 @@ export async function attend<T>(
   }
 }
 
-/** Brings search up to date with what was stored; tells how many rows that took. */
+/** Brings the search index up to date; returns the number of rows indexed. */
 export async function indexAll(session: Session, lcm: Lcm): Promise<number> {
   const rowsPerStep = 1_000;
   const { unindexed: total } = await lcm.store.status();
   const progress = session.progress("indexing for search");
   try {
-    // Others may be writing at the same time; what they add is theirs to index.
+    // Rows that other programs add meanwhile are theirs to index.
     for (let left = total, done = 0; left > 0 && done < total; done += rowsPerStep) {
       progress.update({ done: Math.min(done, total), of: total, unit: "rows" });
       left = await lcm.store.index(rowsPerStep);

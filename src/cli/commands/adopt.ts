@@ -1,17 +1,17 @@
-/** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
+/** `lcm adopt`: converts a database of the older program in place, after a backup. */
 
 import { defineCommand, indexAll, withLcm } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 
 export const adoptCommand = defineCommand({
   name: "adopt",
-  summary: "move a database of lossless-claw 0.1 to 0.15 over to this one",
+  summary: "convert a database of lossless-claw 0.1 to 0.15",
   description:
-    "Move a database of the older lossless-claw (0.1 to 0.15) over, in place. A backup is made beside it first, every row is " +
-    "kept, and search is rebuilt. Doing it twice does nothing.",
+    "Convert a database of the older lossless-claw (0.1 to 0.15) in place. A backup is made first, every row is kept, and " +
+    "the search index is rebuilt. A database that is already converted is left unchanged.",
   examples: [
-    ["lcm adopt", "the database of this user"],
-    ["lcm adopt --db old/lcm.db", "another one"],
+    ["lcm adopt", "convert your own database"],
+    ["lcm adopt --db old/lcm.db", "convert another one"],
   ],
   async run(session) {
     const { database } = session;
@@ -20,15 +20,15 @@ export const adoptCommand = defineCommand({
     if (session.json) return session.printJson({ ...adopted, path: database.path, indexed });
     if (adopted.kind === "unchanged") {
       const search = indexed === 0 ? "" : `; ${plural(indexed, "row")} indexed for search`;
-      session.print(`nothing to do: ${database.path} is in the present format${search}`);
+      session.print(`nothing to do: ${database.path} already has the current format${search}`);
       return;
     }
-    session.print(`adopted ${database.path}`);
+    session.print(`converted ${database.path}`);
     session.print(`  backup   ${adopted.backup}`);
     session.print(
       `  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`,
     );
     session.print(`  search   ${plural(indexed, "row")} indexed`);
-    session.note("`lcm doctor` checks that nothing is missing");
+    session.note("run `lcm doctor` to check that nothing is missing");
   },
 });

@@ -1,4 +1,4 @@
-/** `lcm ask`: a question, answered from what was said, with the ids of what the answer is taken from. */
+/** `lcm ask`: answers a question from stored conversations, with the ids of its sources. */
 
 import type { Answer, AskProgress } from "../../core/recall/ask-types.ts";
 import { LcmError } from "../../core/base/errors.ts";
@@ -22,50 +22,54 @@ import { oneLine } from "../../format/safe-text.ts";
 const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 
 const flags = {
-  query: ["--query <words>", "find passages by these words instead of the question's own"],
-  summary: ["--summary <id>", "read below this summary instead of searching; may be said several times", collect],
+  query: ["--query <words>", "search for these words instead of those of the question"],
+  summary: ["--summary <id>", "read below this summary instead of searching; repeatable", collect],
   ...reachOptions,
   maxTokens: [
     "--max-tokens <n>",
-    "how long the answer may be (default: 2,000; without a model 600)",
+    "limit the answer to this many tokens (default: 2,000; without a model 600)",
     wholeNumber(1, tokensMax),
   ],
-  tokens: ["--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
-  model: [
-    ["--model <name>", "which model answers, as provider/model"],
-    ["--no-model", "use none: show the passages that speak of it"],
+  tokens: [
+    "--tokens <n>",
+    "read at most this many tokens (default: LCM_MAX_EXPAND_TOKENS, 4,000)",
+    wholeNumber(1, tokensMax),
   ],
-  timeout: ["--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds],
+  model: [
+    ["--model <name>", "answer with this model, named as provider/model"],
+    ["--no-model", "call no model: show the passages that match"],
+  ],
+  timeout: ["--timeout <seconds>", "answer within this time (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds],
 } as const satisfies OptionTable;
 
 type AskOptions = OptionsOf<typeof flags>;
 
 export const askCommand = defineCommand({
   name: "ask",
-  summary: "ask a question about what was said",
+  summary: "ask a question about past conversations",
   description:
-    "Ask a question about what was said. What speaks of it is found and given to the model, which may read further " +
-    "down, and the answer names the ids it is taken from. Without a model you get the passages themselves.",
-  arguments: [["<question...>", "what you want to know; several words need no quotes"]],
+    "Ask a question about past conversations. Matching passages are given to the model, which can read further down, and " +
+    "the answer cites the ids of its sources. Without a model, the passages themselves are shown.",
+  arguments: [["<question...>", "the question; quotes are optional"]],
   options: flags,
   exclusive: [["conversation", "family"]],
   examples: [
-    ["lcm ask why did we choose postgres", "an answer with its sources"],
-    ["lcm ask 'what is left to do?' --conversation 3", "of one conversation"],
-    ["lcm ask 'which port?' --query 'staging server'", "found by other words than the question's"],
+    ["lcm ask why did we choose postgres", "answer with sources"],
+    ["lcm ask 'what is left to do?' --conversation 3", "search one conversation"],
+    ["lcm ask 'which port?' --query 'staging server'", "search for other words than those of the question"],
   ],
   notes:
-    "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Ctrl-C and --timeout end " +
-    "it with what has been found until then.",
+    "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. After Ctrl-C or --timeout, the answer " +
+    "is what was found so far.",
   run: ask,
 });
 
-/** As many passages as one cares to read; a model's answer is as long as it needs to be. */
+/** Of passages without an answer, a person reads less. */
 const passageTokens = 600;
 
 async function ask(session: Session, options: AskOptions, ...words: readonly string[]): Promise<void> {
   const question = words.join(" ");
-  if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "name what to look for" });
+  if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "pass a question" });
   const { values } = await session.context.settings();
   const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
   const summariser = options.model === false ? null : await session.context.summariser({ model: options.model });
@@ -95,12 +99,12 @@ async function answerTo(session: Session, lcm: Lcm, prompt: string, options: Ask
   return await watch(session, async (signal, onProgress) => ({
     answer: await askWithin(question, { ...context, signal, onProgress }),
     isInterrupted: signal.aborted,
-    /** Whether more time might have helped. */
+    /** Whether the timeout probably cut the answer short. */
     isLate: performance.now() > lateMs,
   }));
 }
 
-/** An answer that comes when this much of its time is gone came because of that. */
+/** An answer after this share of its time was probably cut short. */
 const lateShare = 0.9;
 
 const isAnywhere = ({ conversation, family }: AskOptions): boolean =>
@@ -121,7 +125,7 @@ async function watch<T>(
   return await attend(session, progress, show, async (signal) => await work(signal, onProgress));
 }
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(
   session: Session,
@@ -131,26 +135,25 @@ function print(
   const { paint, note } = session;
   const caution = (words: string): void => note(`${paint.caution("note:")} ${oneLine(words)}`);
   for (const line of answerLines(session, answer)) session.print(line);
-  // Passages have their ids beside them.
+  // Passages show their own ids.
   const sources = answer.by === "excerpts" ? [] : [...answer.citedIds, ...answer.citedMessages.map(messageName)];
   if (sources.length > 0) session.print();
-  for (const line of facts([["taken from", ...lookedUpBy(sources)]], paint, null)) session.print(line);
+  for (const line of facts([["sources", ...lookupCommands(sources)]], paint, null)) session.print(line);
   for (const caveat of answer.caveats) caution(caveatWords(caveat));
-  if (answer.truncated) caution("there was more to tell; --max-tokens allows a longer answer");
-  if (isInterrupted) caution("interrupted: this is what had been found until then");
+  if (answer.truncated) caution("the answer was cut; raise --max-tokens for a longer one");
+  if (isInterrupted) caution("interrupted: this is what was found so far");
   else if (answer.partial !== null && summariser !== null) {
     caution(answer.partial);
-    note(`${paint.soft("hint:")} ${isLate ? "--timeout gives it longer" : "`lcm status` tells about the model"}`);
+    note(`${paint.soft("hint:")} ${isLate ? "raise --timeout" : "check the model with `lcm status`"}`);
   }
   if (answer.totalSourceTokens === 0) return;
   const read = `${plural(answer.totalSourceTokens, "token")} read`;
   if (answer.by !== "excerpts") return note(paint.soft(`${read}; answered by ${summariser?.name ?? "a model"}`));
-  note(paint.soft(`${read}; \`lcm describe ID\` shows any of these whole`));
-  if (summariser === null)
-    note(paint.soft("these are passages: --model or LCM_SUMMARY_MODEL names a model that answers"));
+  note(paint.soft(`${read}; \`lcm describe ID\` shows the whole text of one`));
+  if (summariser === null) note(paint.soft("to get an answer instead of passages, set --model or LCM_SUMMARY_MODEL"));
 }
 
-/** A passage is quoted for a model; to a person it is shown as all stored text is. */
+/** Passages are quoted for models; for people they are indented like all stored text. */
 const answerLines = (session: Session, { answer, by }: Answer): readonly string[] =>
   answer
     .split("\n")
@@ -162,14 +165,14 @@ const answerLines = (session: Session, { answer, by }: Answer): readonly string[
 
 const sourcesMax = 8;
 
-function lookedUpBy(sources: readonly string[]): readonly string[] {
+function lookupCommands(sources: readonly string[]): readonly string[] {
   const more = sources.length - sourcesMax;
   const commands = sources.slice(0, sourcesMax).map((id) => `lcm describe ${id}`);
-  return more > 0 ? [...commands, `and ${more} more, which --json lists`] : commands;
+  return more > 0 ? [...commands, `and ${more} more; --json lists them all`] : commands;
 }
 
-/** Files are searched by another command than this. */
+/** `lcm ask` does not search files; `lcm grep` does. */
 const caveatWords = (caveat: SearchCaveat): string =>
   caveat.kind === "files"
-    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` does that`
+    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` searches them`
     : caveatSentence(caveat, "flags");

@@ -1,56 +1,56 @@
-/** `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. */
+/** `lcm compact`: folds old messages into summaries. Without --apply it shows the plan and its cost. */
 
 import type { CompactReport, CompactRequest } from "../../core/compaction/compact.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import type { CompactionPlan, PlannedPass } from "../../core/compaction/plan-compaction.ts";
+import type { CompactionPlan } from "../../core/compaction/plan-compaction.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model/types.ts";
 import { builtInTemplates, templateNameOf } from "../../core/prompts/summary.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
-import { costOf } from "../../format/cost.ts";
+import { costOf, passTable } from "../../format/cost.ts";
 import type { Cost } from "../../format/cost.ts";
-import { exitInterrupted, exitUnavailable } from "../failure.ts";
+import { exitInterrupted } from "../failure.ts";
 import { comparison } from "../../format/bars.ts";
-import { watchModel } from "../../format/waiting.ts";
-import type { Watched } from "../../format/waiting.ts";
-import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
+import { applyOptions, backUpFirst, endAtPlan, isApplying } from "./_applying.ts";
 import { headline } from "../../format/conversations.ts";
 import { dueWords } from "../../format/status.ts";
 import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm } from "./_session.ts";
-import type { PromptFiles, Session, Summariser } from "./_session.ts";
+import type { PromptFiles, Session } from "./_session.ts";
+import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
+import type { SummaryWriter } from "./_writer.ts";
 import { callLines, modelLines, refusalHint } from "../../format/model.ts";
 import type { NamedModel } from "../../format/model.ts";
 import { timestampToMs } from "../../core/base/time.ts";
-import { formatCount, listed, plural } from "../../core/base/format.ts";
-import { padEnd } from "../../format/width.ts";
-import { facts, table } from "../../format/table.ts";
+import { formatCount, listed } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
+import { facts } from "../../format/table.ts";
+import { padEnd } from "../../format/width.ts";
 
 const flags = {
   mode: [
     "--mode <mode>",
-    "only what is due, one pass, or all there is to fold (default: sweep)",
+    "fold only what is due, make one pass, or fold everything possible (default: sweep)",
     ["due", "incremental", "sweep"],
   ],
-  until: ["--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax)],
+  until: ["--until <tokens>", "stop once the context takes no more tokens than this", wholeNumber(1, tokensMax)],
   force: ["--force", "fold short runs too, and fewer summaries at a time than usual"],
-  instructions: ["--instructions <text>", "what to look after in these summaries, for the model"],
+  instructions: ["--instructions <text>", "tell the model what to pay attention to"],
   model: [
-    ["--model <name>", "which model writes them, as provider/model"],
-    ["--no-model", "use none: take the most telling sentences, on this machine"],
+    ["--model <name>", "write summaries with this model, named as provider/model"],
+    ["--no-model", "call no model: extract the key sentences locally"],
   ],
   budget: budgetOption,
-  passes: ["--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000)],
+  passes: ["--passes <n>", "make at most this many summaries", wholeNumber(1, 1_000_000)],
   concurrency: [
     "--concurrency <n>",
-    "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)",
+    "make this many model calls at a time (default: LCM_SUMMARY_CONCURRENCY, 4)",
     wholeNumber(1, 64),
   ],
-  timeout: ["--timeout <seconds>", "stop after this long; what is folded stays", seconds],
-  backup: ["--no-backup", "make no backup before --apply; a fold removes no row"],
+  timeout: ["--timeout <seconds>", "stop after this long; summaries made so far are kept", seconds],
+  backup: ["--no-backup", "skip the backup before --apply; compaction deletes no messages"],
   ...providerOptions,
   ...applyOptions,
 } as const satisfies OptionTable;
@@ -62,90 +62,93 @@ export const compactCommand = defineCommand({
   summary: "fold old messages into summaries",
   description:
     "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
-    "stays stored and can be reached through its summary. Without --apply it only shows what it would do and cost.",
+    "stays stored and can be reached through its summary. Without --apply, only show the plan and its cost.",
   arguments: [["<conversation>", conversationWords]],
   options: flags,
   exclusive: [["mode", "until"]],
   examples: [
-    ["lcm compact 3", "what would be folded, and what that costs"],
+    ["lcm compact 3", "show what would be folded, and the cost"],
     ["lcm compact 3 --apply", "fold it"],
-    ["lcm compact 3 --no-model --apply", "without any model"],
-    ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
-    ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
+    ["lcm compact 3 --no-model --apply", "fold it without a model"],
+    ["lcm compact 3 --until 50000 --apply", "fold only as much as needed"],
+    ["lcm compact 3 --mode due --apply", "fold only if it is due, as the host does"],
   ],
   notes:
-    "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them " +
-    "names one, summaries are extracted on this machine. Exit status 6 means that the model could not be asked " +
-    "or refused, that nothing was folded before --timeout, or that --until was missed; 130 means that Ctrl-C " +
-    "was pressed. What was folded before stays.",
+    "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. If none of them names one, summaries " +
+    "are extracted locally. Exit status 6: the model refused or could not be called, nothing was folded before " +
+    "--timeout, or --until was missed; 130: interrupted by Ctrl-C. Summaries made before that are kept.",
   run: compactOne,
 });
+
+interface Job {
+  readonly session: Session;
+  readonly options: CompactOptions;
+  readonly settings: Settings;
+  readonly writer: SummaryWriter;
+  /** Null without a model. */
+  readonly prompts: PromptFiles | null;
+  readonly applying: boolean;
+}
 
 async function compactOne(session: Session, options: CompactOptions, name: string): Promise<number | void> {
   const applying = isApplying(options);
   const { values } = await session.context.settings();
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
-  const summariser =
-    options.model === false ? null : await session.context.summariser({ ...options, model: options.model });
-  const prompts = summariser === null ? null : await session.context.prompts();
-  const templates = prompts?.templates ?? builtInTemplates;
-  if (summariser === null && options.instructions !== undefined) {
-    throw new LcmError("invalid", "--instructions are for a model, and there is none", {
-      hint: "--model names one; what is extracted on this machine follows no instructions",
+  const named = options.model === false ? null : { ...options, model: options.model };
+  const writer = await findWriter(session, named, settings, applying);
+  if (writer.summariser === null && options.instructions !== undefined) {
+    throw new LcmError("invalid", "--instructions needs a model, and none is configured", {
+      hint: "pass --model NAME; extracted summaries follow no instructions",
     });
   }
-  const watched =
-    summariser === null || !applying
-      ? null
-      : watchModel(await summariser.create(settings), settings.summaryTimeoutSeconds);
-  const problem = await (summariser?.check() ?? null);
-  const work = async (lcm: Lcm): Promise<number | void> => {
-    const conversation = await lcm.find(name);
-    const request = requestOf(conversation.id, options);
-    const planned = await lcm.planCompaction(request);
-    if (prompts !== null) demandTemplates(prompts, planned, request);
-    const cost = summariser === null ? null : costOf(planned, templates, request.customInstructions ?? null);
-    const plan = {
-      ...planned,
-      mode: request.mode,
-      targetTokens: request.targetTokens ?? null,
-      model: summariser && { name: summariser.name, from: summariser.from, problem },
-      cost,
-    };
-    if (!session.json) {
-      session.print(headline(session, conversation));
-      const spend = cost === null ? null : await lcm.spend();
-      for (const line of planLines(session, plan, spend, options.force === true, applying)) session.print(line);
-    }
-    if (!applying) return endAtPlan(session, applying, plan, isFolding(plan) ? undefined : null);
-    if (summariser !== null && problem !== null && isFolding(plan)) {
-      throw new LcmError("unavailable", problem, { hint: hintOf("no_credential", summariser, settings) });
-    }
-    const backup = !isFolding(plan) || options.backup === false ? null : await session.database.backup(undefined);
-    if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
-    if (!session.json && session.context.stderr.isTerminal)
-      session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
-    const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options, watched);
-    await indexAll(session, lcm);
-    if (session.json) {
-      session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup: backup?.path ?? null });
-    } else for (const line of resultLines(session, result, tookMs)) session.print(line);
-    if (!isInterrupted) return ending(session, result, plan, summariser, settings);
-    session.note(`interrupted: ${oneLine(result.message)}`);
-    session.note("what is folded stays; run it again to go on");
-    return exitInterrupted;
-  };
-  return await withLcm(session, applying ? "write" : "read", work, {
+  const prompts = writer.summariser === null ? null : await session.context.prompts();
+  const job: Job = { session, options, settings, writer, prompts, applying };
+  return await withLcm(session, applying ? "write" : "read", async (lcm) => await planAndApply(job, lcm, name), {
     settings,
-    model: watched?.model ?? null,
-    templates,
+    model: writer.watched?.model ?? null,
+    templates: prompts?.templates ?? builtInTemplates,
   });
+}
+
+async function planAndApply(job: Job, lcm: Lcm, name: string): Promise<number | void> {
+  const { session, options, writer, prompts, applying } = job;
+  const conversation = await lcm.find(name);
+  const request = requestOf(conversation.id, options);
+  const planned = await lcm.planCompaction(request);
+  if (prompts !== null) {
+    // On the way to a target, passes may reach any depth.
+    const used = new Set(planned.passes.map(({ depth }) => templateNameOf(depth)));
+    demandTemplates(prompts, (template) => request.mode === "until_under" || used.has(template));
+  }
+  const plan: Plan = {
+    ...planned,
+    mode: request.mode,
+    targetTokens: request.targetTokens ?? null,
+    model: writer.model,
+    cost: prompts && costOf(planned, prompts.templates, request.customInstructions ?? null),
+  };
+  if (!session.json) {
+    session.print(headline(session, conversation));
+    for (const line of planLines(job, plan, plan.cost && (await lcm.spend()))) session.print(line);
+  }
+  if (!applying) return endAtPlan(session, applying, plan, isFolding(plan) ? undefined : null);
+  if (isFolding(plan)) demandModel(writer, hintOf("no_credential", job));
+  const backup = isFolding(plan) ? await backUpFirst(session, options) : null;
+  noteInterruptible(session, "summaries made so far are kept");
+  const { result, isInterrupted, tookMs } = await run(job, lcm, request, plan);
+  await indexAll(session, lcm);
+  if (session.json) session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup });
+  else for (const line of resultLines(session, result, tookMs)) session.print(line);
+  if (!isInterrupted) return end(job, plan, result);
+  session.note(`interrupted: ${oneLine(result.message)}`);
+  session.note("summaries made so far are kept; run it again to continue");
+  return exitInterrupted;
 }
 
 const requestOf = (conversation: ConversationId, options: CompactOptions): CompactRequest => ({
   conversation,
   mode: options.until === undefined ? (options.mode ?? "sweep") : "until_under",
-  // A person is there to decide what a refusal leads to.
+  // A person decides what to do after a refusal.
   onRefusal: "wait",
   ...(options.until === undefined ? {} : { targetTokens: options.until }),
   ...(options.force === true ? { force: true } : {}),
@@ -154,119 +157,72 @@ const requestOf = (conversation: ConversationId, options: CompactOptions): Compa
   ...(options.passes === undefined ? {} : { passesMax: options.passes }),
 });
 
-/** Passes of a depth are asked for by its template; on the way to a target they may come to any. */
-function demandTemplates({ problems }: PromptFiles, { passes }: CompactionPlan, { mode }: CompactRequest): void {
-  const planned = new Set(passes.map(({ depth }) => templateNameOf(depth)));
-  const [problem] = [...problems].filter(([name]) => mode === "until_under" || planned.has(name));
-  if (problem !== undefined) throw problem[1];
-}
-
 // ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Plan extends CompactionPlan {
   readonly mode: CompactRequest["mode"];
   readonly targetTokens: number | null;
   readonly model: NamedModel | null;
-  /** What the model is asked for; null without one. */
+  /** Null without a model. */
   readonly cost: Cost | null;
 }
 
 const isMissed = ({ targetTokens }: Plan, tokens: number): boolean => targetTokens !== null && tokens > targetTokens;
 
-/** Whether anything would be folded, planned or on the way to a target. */
+/** Whether anything would be folded, by planned passes or on the way to a target. */
 const isFolding = (plan: Plan): boolean => plan.passes.length > 0 || isMissed(plan, plan.tokensAfter);
 
-function planLines(
-  session: Session,
-  plan: Plan,
-  spend: Spend | null,
-  isForced: boolean,
-  applying: boolean,
-): readonly string[] {
-  const { paint, columns } = session;
-  const bars =
-    applying || plan.passes.length === 0 ? [] : comparison(plan.tokensBefore, plan.tokensAfter, columns - 9, paint);
+function planLines({ session, options, applying }: Job, plan: Plan, spend: Spend | null): readonly string[] {
+  const { paint, columns, bounds } = session;
+  const { passes, model, cost, tokensBefore, tokensAfter } = plan;
+  const bars = applying || passes.length === 0 ? [] : comparison(tokensBefore, tokensAfter, columns - 9, paint);
+  const shown =
+    passes.length === 0
+      ? [nothingWords(plan, options.force === true)]
+      : passTable(paint, passes, bounds && bounds - padded("").length - 2);
   return facts(
     [
       [padded("due"), dueWords(plan.due)],
       [
         "model",
-        ...modelLines(session, applying && plan.model ? { ...plan.model, problem: null } : plan.model),
-        ...callLines(session, plan.cost, spend),
+        ...modelLines(session, applying && model ? { ...model, problem: null } : model),
+        ...callLines(session, cost, spend),
       ],
-      [
-        "plan",
-        ...(plan.passes.length === 0 ? [nothingWords(plan, isForced)] : passTable(session, plan.passes)),
-        ...thenLines(plan),
-      ],
+      ["plan", ...shown, ...targetLines(plan)],
       ...(bars.length === 0 ? [] : [["context", ...bars] as const]),
     ],
     paint,
-    session.context.stdout.columns,
+    bounds,
   );
 }
 
-/** A target that usual passes do not reach is sought by others, which nobody can foresee. */
-const thenLines = (plan: Plan): readonly string[] =>
+/** Passes below the usual limits depend on the results before them, so only the target is shown. */
+const targetLines = (plan: Plan): readonly string[] =>
   isMissed(plan, plan.tokensAfter)
-    ? [`then ever stricter, into the fresh tail if need be, until ${formatCount(plan.targetTokens ?? 0)} tokens`]
+    ? [
+        `then stricter passes, into the fresh tail if necessary, until ${formatCount(plan.targetTokens ?? 0)} tokens remain`,
+      ]
     : [];
 
 function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): string {
   if (mode === "due" && due.kind === "nothing") return "nothing to do";
   if (targetTokens !== null) {
-    const isThere = due.contextTokens <= targetTokens;
-    return isThere ? `nothing to do: at or below ${formatCount(targetTokens)} already` : "no usual pass is left";
+    const isReached = due.contextTokens <= targetTokens;
+    return isReached ? `nothing to do: already at or below ${formatCount(targetTokens)}` : "no regular pass is left";
   }
-  return isForced ? "nothing to fold" : "nothing to fold; --force takes short runs too";
+  return isForced ? "nothing to fold" : "nothing to fold; pass --force to fold short runs too";
 }
 
-function passTable({ paint, context }: Session, passes: readonly PlannedPass[]): readonly string[] {
-  const byDepth = Map.groupBy(passes, ({ depth }) => depth);
-  const rows = [...byDepth]
-    .toSorted(([a], [b]) => a - b)
-    .map(([depth, of]) => {
-      const sum = (value: (pass: PlannedPass) => number): number => of.reduce((total, pass) => total + value(pass), 0);
-      const sources = sum((pass) => pass.sources);
-      return [
-        `d${depth}`,
-        formatCount(of.length),
-        depth === 0 ? plural(sources, "message") : `${formatCount(sources)} × d${depth - 1}`,
-        formatCount(sum((pass) => pass.sourceTokens)),
-        `→ ${formatCount(sum((pass) => pass.targetTokens))}`,
-      ];
-    });
-  return table(
-    [
-      { title: "depth" },
-      { title: "passes", align: "right" },
-      { title: "over", align: "right", spare: true },
-      { title: "tokens in", align: "right", spare: true },
-      { title: "out", align: "right" },
-    ],
-    rows,
-    context.stdout.columns && context.stdout.columns - padded("").length - 2,
-    paint,
-  );
-}
+// ── Applying it ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Plan and result stand below each other. */
+/** Aligns the plan with the result below it. */
 const padded = (name: string): string => padEnd(name, "context".length);
 
-/** The model's name may be as long as the line leaves it room. */
+/** The line shortens the model's name to what the rest leaves. */
 const nameColumnsMin = 14;
 const columnsBesideName = 72;
 
-async function run(
-  session: Session,
-  lcm: Lcm,
-  request: CompactRequest,
-  plan: Plan,
-  options: CompactOptions,
-  watched: Watched | null,
-) {
+async function run({ session, options, writer }: Job, lcm: Lcm, request: CompactRequest, plan: Plan) {
   const { clock, stderr } = session.context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
@@ -275,7 +231,7 @@ async function run(
   let depth = 0;
   const show = (): void => {
     const of = Math.max(done, plan.passes.length);
-    const wait = watched?.wait(Math.max(nameColumnsMin, (stderr.columns ?? 0) - columnsBesideName)) ?? null;
+    const wait = writer.watched?.wait(Math.max(nameColumnsMin, (stderr.columns ?? 0) - columnsBesideName)) ?? null;
     const detail = wait ?? `d${depth}, ${formatCount(saved)} tokens saved`;
     progress.update({ done, of, unit: "passes", detail });
   };
@@ -315,7 +271,7 @@ function resultLines(
       ["context", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
     ],
     paint,
-    session.context.stdout.columns,
+    session.bounds,
   );
 }
 
@@ -327,53 +283,39 @@ function levelWords({ paint }: Session, level: Level, count: number): string {
 
 const levelReasons: Readonly<Record<Level, string | null>> = {
   normal: null,
-  aggressive: "(the model's first answer was of no use)",
-  extractive: "(made on this machine)",
-  truncated: "(no answer of the model was of use; `lcm doctor` names them)",
+  aggressive: "(the model's first answer was unusable)",
+  extractive: "(without a model)",
+  truncated: "(no answer of the model was usable; `lcm doctor` lists them)",
 };
 
-/** Says how it ended, with a way on where it did not end well, and answers the exit status. */
-function ending(
-  session: Session,
-  result: CompactReport,
-  plan: Plan,
-  summariser: Summariser | null,
-  settings: Settings,
-): number {
-  const { paint, note, print, json } = session;
-  // It may quote a provider, which is a stranger.
-  const told = oneLine(result.message);
-  const hint = wayOn(result, plan, summariser, settings);
+/** Reports how it ended and returns the exit status. */
+function end(job: Job, plan: Plan, result: CompactReport): number {
+  const { session } = job;
+  const hint = hintAfter(job, plan, result);
   if (hint === null) {
-    if (!json) print(told);
+    if (!session.json) session.print(oneLine(result.message));
     return exitOk;
   }
-  const isUnsaid = result.outcome.kind === "bounded" && isMissed(plan, result.tokensAfter);
-  note(`${paint.bad("error:")} ${told}${isUnsaid ? "; the target was missed" : ""}`);
-  note(`${paint.soft("hint:")} ${hint}`);
-  return exitUnavailable;
+  const isUnmentioned = result.outcome.kind === "bounded" && isMissed(plan, result.tokensAfter);
+  return endUnavailable(session, `${result.message}${isUnmentioned ? "; the target was missed" : ""}`, hint);
 }
 
-/** What to do where not everything asked for was done; null where it was. */
-function wayOn(
-  { outcome, tokensAfter, passes }: CompactReport,
-  plan: Plan,
-  summariser: Summariser | null,
-  settings: Settings,
-): string | null {
+/** What to do if the request was not met; null if it was. */
+function hintAfter(job: Job, plan: Plan, { outcome, tokensAfter, passes }: CompactReport): string | null {
+  const isTargetMissed = isMissed(plan, tokensAfter);
   switch (outcome.kind) {
     case "waiting":
-      return hintOf(outcome.refusal, summariser, settings);
+      return hintOf(outcome.refusal, job);
     case "failed":
-      return "what was folded before stays; `lcm doctor` checks the database";
+      return "earlier summaries are kept; check the database with `lcm doctor`";
     case "bounded":
-      if (outcome.bound === "deadline" && (passes.length === 0 || isMissed(plan, tokensAfter)))
-        return `--timeout gives it longer${summariser === null ? "" : `; ${without}`}`;
-      return isMissed(plan, tokensAfter) ? "run it again, or allow more --passes" : null;
+      if (outcome.bound === "deadline" && (passes.length === 0 || isTargetMissed))
+        return `raise --timeout${job.writer.summariser === null ? "" : `, ${orNoModel}`}`;
+      return isTargetMissed ? "run it again, or raise --passes" : null;
     case "settled":
-      return isMissed(plan, tokensAfter)
-        ? `${formatCount(tokensAfter)} tokens is as small as it gets; LCM_LEAF_TARGET_TOKENS and ` +
-            "LCM_CONDENSED_TARGET_TOKENS make summaries shorter from the start"
+      return isTargetMissed
+        ? `${formatCount(tokensAfter)} tokens is the minimum; lower LCM_LEAF_TARGET_TOKENS and ` +
+            "LCM_CONDENSED_TARGET_TOKENS to make future summaries shorter"
         : null;
     case "idle":
     case "under":
@@ -381,7 +323,7 @@ function wayOn(
   }
 }
 
-const without = "--no-model does it without a model";
+const orNoModel = "or pass --no-model to extract summaries locally";
 
-const hintOf = (refusal: Refusal, summariser: Summariser | null, { summaryConcurrency }: Settings): string =>
-  `${refusalHint(refusal, summariser, "folded", summaryConcurrency)}; ${without}`;
+const hintOf = (refusal: Refusal, { writer, settings }: Job): string =>
+  `${refusalHint(refusal, writer.summariser, "folded", settings.summaryConcurrency)}; ${orNoModel}`;

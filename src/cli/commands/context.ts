@@ -1,4 +1,4 @@
-/** `lcm context`: what the model sees of a conversation, what that is made of, and what had to be left out. */
+/** `lcm context`: shows what the model sees of a conversation, and what was left out. */
 
 import type { Assembly, AssemblyReport } from "../../core/assembly/assemble.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -14,11 +14,11 @@ import {
   reservations,
   starvedWords,
   wholeItem,
-  wordsOf,
+  itemText,
 } from "../../format/context.ts";
 import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
-import { bar, legend, makeUp } from "../../format/bars.ts";
+import { bar, legend, promptBar } from "../../format/bars.ts";
 import { budgetOption, conversationWords } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
@@ -30,25 +30,25 @@ export const contextCommand = defineCommand({
   name: "context",
   summary: "show what the model sees of a conversation",
   description:
-    "Show what the model sees of a conversation: which summaries and messages, in which order, and how many tokens they take " +
-    "of the budget. What is not shown here is stored all the same.",
+    "Show what the model sees of a conversation: its summaries and messages in order, and how many tokens of the budget they " +
+    "take. Everything else stays stored and searchable.",
   arguments: [["<conversation>", conversationWords]],
   options: {
     budget: budgetOption,
-    full: ["--full", "the whole texts, exactly as the model gets them"],
+    full: ["--full", "show whole texts, exactly as the model gets them"],
   },
   examples: [
-    ["lcm context 3", "a line for each item"],
-    ["lcm context 3 --budget 32000", "what a smaller model would see"],
-    ["lcm context 3 --full | less", "every word of it"],
-    ["lcm context 3 --json | jq '.messages'", "the prompt's messages, for a program"],
+    ["lcm context 3", "one line per item"],
+    ["lcm context 3 --budget 32000", "what a model with a smaller budget would see"],
+    ["lcm context 3 --full | less", "the whole text"],
+    ["lcm context 3 --json | jq '.messages'", "the messages of the prompt, as JSON"],
   ],
   async run(session, { budget, full }, name) {
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await lcm.find(name);
       const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
       if (session.json) return session.printJson({ conversation: conversation.id, ...assembly });
-      printMakeUp(session, conversation, assembly.report, budget !== undefined);
+      printBar(session, conversation, assembly.report, budget !== undefined);
       const items = await readItems(lcm, assembly);
       if (full === true) printWhole(session, items);
       else printLines(session, items);
@@ -61,12 +61,12 @@ export const contextCommand = defineCommand({
   },
 });
 
-function printMakeUp(session: Session, conversation: Conversation, report: AssemblyReport, isAsked: boolean): void {
+function printBar(session: Session, conversation: Conversation, report: AssemblyReport, isAsked: boolean): void {
   const { print, paint, columns } = session;
   print(headline(session, conversation));
   print(budgetLine(session, report, isAsked ? "--budget" : budgetSource(conversation)));
   print();
-  const segments = makeUp(report, paint);
+  const segments = promptBar(report, paint);
   print(bar(segments, columns));
   for (const line of legend(segments, columns)) print(line);
   print();
@@ -107,7 +107,7 @@ function printLines(session: Session, items: readonly PromptItem[]): void {
         itemName(item.origin),
         formatCount(item.origin.tokens),
         range === null ? "" : spans.of(...range),
-        wordsOf(item),
+        itemText(item),
       ];
     }),
     columns,
@@ -115,7 +115,7 @@ function printLines(session: Session, items: readonly PromptItem[]): void {
   );
   const tailAt = items.findIndex(({ origin }) => origin.kind === "message" && origin.part === "tail");
   for (const [at, line] of lines.entries()) {
-    // The first line is the table's heading.
+    // Line 0 is the heading of the table.
     if (at > 1 && at === tailAt + 1) print(paint.soft(lineOf("fresh tail", columns)));
     print(line);
   }
@@ -133,13 +133,12 @@ function printWhole(session: Session, items: readonly PromptItem[]): void {
   }
 }
 
-/** Why nothing is shown. */
 async function starvation(lcm: Lcm, { id, totals }: Conversation, report: AssemblyReport): Promise<readonly string[]> {
   if (totals.contextItems === 0) return ["the context is empty"];
   if (report.outcome !== "starved") return [];
-  const newest = await lcm.store.context(id, { kind: "message", limit: lookedAt, keep: "newest" });
+  const newest = await lcm.store.context(id, { kind: "message", limit: messagesRead, keep: "newest" });
   const smallest = newest.reduce((least, { tokens }) => Math.min(least, tokens), Infinity);
   return [starvedWords(report, newest.length === 0 ? null : smallest)];
 }
 
-const lookedAt = 1_000;
+const messagesRead = 1_000;

@@ -1,4 +1,4 @@
-/** `lcm conversations`: which there are, newest activity first. */
+/** `lcm conversations`: lists conversations, most recently active first. */
 
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFilter } from "../../core/model/store.ts";
@@ -13,18 +13,18 @@ import { clockTime } from "../../format/times.ts";
 
 export const conversationsCommand = defineCommand({
   name: "conversations",
-  summary: "list conversations, newest activity first",
-  description: "List conversations, newest activity first.",
+  summary: "list conversations, most recently active first",
+  description: "List conversations, most recently active first.",
   options: {
-    sessionKey: ["--session-key <key>", "only the segments of this session key"],
-    agent: ["--agent <id>", "only those of this agent"],
-    all: ["--all", "also those hidden from recall because their session was deleted"],
-    limit: ["--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50],
+    sessionKey: ["--session-key <key>", "list only the segments of this session key"],
+    agent: ["--agent <id>", "list only conversations of this agent"],
+    all: ["--all", "include those hidden from recall because their session was deleted"],
+    limit: ["--limit <n>", "list at most this many", wholeNumber(1, 1_000_000), 50],
   },
   examples: [
-    ["lcm conversations", "the 50 most recently active"],
-    ["lcm conversations --session-key agent:main:main", "all segments of one session"],
-    ["lcm conversations --json | jq '.conversations[].id'", "for a script"],
+    ["lcm conversations", "list the 50 most recently active"],
+    ["lcm conversations --session-key agent:main:main", "list all segments of one session"],
+    ["lcm conversations --json | jq '.conversations[].id'", "print ids for a script"],
   ],
   async run(session, options) {
     const filter: ConversationFilter = {
@@ -49,12 +49,12 @@ export const conversationsCommand = defineCommand({
 });
 
 const noneSentence = (asked: string | undefined, isAll: boolean): string => {
-  const narrowed = asked === undefined ? "there are no conversations yet" : "no conversation is like that";
-  return isAll ? narrowed : `${narrowed}; --all also lists hidden ones`;
+  const narrowed = asked === undefined ? "no conversations yet" : "no matching conversations";
+  return isAll ? narrowed : `${narrowed}; pass --all to include hidden ones`;
 };
 
 const footer = ({ context }: Session, shown: number, isCut: boolean): string =>
-  `${isCut ? `the newest ${plural(shown, "conversation")}; --limit shows more; ` : ""}times in ${context.zone}`;
+  `${isCut ? `the newest ${plural(shown, "conversation")}; raise --limit to see more; ` : ""}times in ${context.zone}`;
 
 function toTable(session: Session, conversations: readonly Conversation[]): readonly string[] {
   const { paint, context } = session;

@@ -1,7 +1,4 @@
-/**
- * `lcm dag`: what stands for what. The context's items from the top down, each summary with what it was made from. What
- * is left out is said.
- */
+/** `lcm dag`: shows the context as a tree, each summary with the sources it was made from. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -24,21 +21,21 @@ import { createSpans } from "../../format/times.ts";
 
 export const dagCommand = defineCommand({
   name: "dag",
-  summary: "show which summaries stand for what, as a tree",
+  summary: "show summaries and their sources as a tree",
   description:
-    "Show the context from the top down as a tree: each summary with the summaries or messages it was made from. What is " +
-    "not in the context any more is named at the end.",
-  arguments: [["[conversation]", `${conversationWords}; not needed with --summary`]],
+    "Show the context as a tree: each summary with the summaries or messages it was made from. Summaries that are no longer " +
+    "in the context are listed at the end.",
+  arguments: [["[conversation]", `${conversationWords}; optional with --summary`]],
   options: {
-    summary: ["--summary <id>", "only this summary and what is below it"],
+    summary: ["--summary <id>", "show only this summary and what is below it"],
     summaryId: ["--summary-id <id>", null],
-    depth: ["--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000)],
-    messages: ["--messages", "the messages too, a line each"],
-    limit: ["--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500],
+    depth: ["--depth <n>", "show this many levels below the context", wholeNumber(0, 1_000)],
+    messages: ["--messages", "show the messages too, one line each"],
+    limit: ["--limit <n>", "show at most this many summaries", wholeNumber(1, 100_000), 500],
   },
   examples: [
     ["lcm dag 3", "the whole tree"],
-    ["lcm dag 3 --depth 0", "only what is in the context"],
+    ["lcm dag 3 --depth 0", "only the context itself"],
     ["lcm dag --summary sum_0123456789abcdef --messages", "one summary, down to its messages"],
   ],
   async run(session, options, name?: string) {
@@ -58,27 +55,29 @@ interface SummaryOptions {
   readonly summaryId?: string;
 }
 
-/** Both names mean the same, so they have to say the same. */
+/** `--summary-id` is an alias of `--summary`. */
 export function givenSummary({ summary, summaryId }: SummaryOptions): string | undefined {
   if (summary !== undefined && summaryId !== undefined && summary !== summaryId) {
-    throw new LcmError("invalid", "--summary and --summary-id name different summaries", { hint: "give one of them" });
+    throw new LcmError("invalid", "--summary and --summary-id name different summaries", {
+      hint: "pass only one of them",
+    });
   }
   return summary ?? summaryId;
 }
 
 export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {
   if (!isSummaryId(id)) {
-    throw new LcmError("invalid", `"${id}" is no summary's id`, { hint: "they look like sum_0123456789abcdef" });
+    throw new LcmError("invalid", `"${id}" is not a summary id`, { hint: "ids look like sum_0123456789abcdef" });
   }
   const [summary] = await lcm.store.summaries({ ids: [id] });
   if (summary === undefined)
-    throw new LcmError("not_found", `there is no summary ${id}`, { hint: "`lcm dag CONVERSATION` lists them" });
+    throw new LcmError("not_found", `no summary ${id}`, { hint: "list summaries with `lcm dag CONVERSATION`" });
   return summary;
 }
 
 async function conversationOf(lcm: Lcm, name: string | undefined, root: Summary | null): Promise<Conversation> {
   if (name === undefined && root === null) {
-    throw new LcmError("invalid", "no conversation is named", { hint: "`lcm conversations` lists them" });
+    throw new LcmError("invalid", "missing: which conversation", { hint: "list them with `lcm conversations`" });
   }
   const conversation = await lcm.find(name ?? String(root?.conversation));
   if (root !== null && root.conversation !== conversation.id) {
@@ -89,7 +88,7 @@ async function conversationOf(lcm: Lcm, name: string | undefined, root: Summary 
   return conversation;
 }
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(session: Session, conversation: Conversation, dag: Tree): void {
   const { paint, note } = session;
@@ -107,20 +106,20 @@ function print(session: Session, conversation: Conversation, dag: Tree): void {
   const outside = dag.outside ?? [];
   if (outside.length > 0) {
     session.print();
-    session.print(`not in the context any more, because ${outside.length === 1 ? "it was" : "they were"} dissolved:`);
+    session.print(`no longer in the context, because ${outside.length === 1 ? "it was" : "they were"} dissolved:`);
     const nodes = outside.map((summary): TreeNode => ({ kind: "summary", summary, from: 0, below: [] }));
     for (const line of treeOf(session, nodes).lines) session.print(line);
   }
   const { summaries, messages } = dag.leftOut;
   if (summaries > 0)
     note(
-      `${plural(summaries, "summary", "summaries")} and what is below not shown; --limit shows more, --summary a part`,
+      `${plural(summaries, "summary", "summaries")} and what is below not shown; raise --limit, or pass --summary ID to see a part`,
     );
-  if (messages > 0) note(`${plural(messages, "message")} not shown; --summary shows a part`);
+  if (messages > 0) note(`${plural(messages, "message")} not shown; pass --summary ID to see a part`);
   note(paint.soft(tree.words));
 }
 
-/** A table whose first column is the tree, and what must be said about its signs and times. */
+/** A table whose first column is the tree, and `words` that explain its signs and times. */
 export function treeOf(
   session: Session,
   nodes: readonly TreeNode[],
@@ -168,7 +167,7 @@ interface Row {
   readonly paint: (paint: Paint, name: string) => string;
 }
 
-/** The node and all that is shown below it; `lead` stands before its own line, `rest` before those of what is below. */
+/** The node and what is shown below it; `lead` precedes its own line, `rest` the lines below. */
 function rowsOf(node: TreeNode, lead: string, rest: string): readonly Row[] {
   const below =
     node.kind === "messages"

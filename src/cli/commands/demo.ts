@@ -1,7 +1,4 @@
-/**
- * `lcm demo`: what this is for, in a few seconds and without a server, a key or an account. Five weeks of a made-up
- * conversation are stored, folded, shown, searched and opened up again, in a folder that is gone afterwards.
- */
+/** `lcm demo`: stores, folds, shows, searches and expands a made-up conversation in a temporary folder. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +14,7 @@ import { resolveSettings } from "../../core/model/settings.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { demoSession, readDemoTranscript, readKeyFacts } from "../demo/five-weeks.ts";
 import type { KeyFact } from "../demo/five-weeks.ts";
-import { bar, comparison, legend, makeUp } from "../../format/bars.ts";
+import { bar, comparison, legend, promptBar } from "../../format/bars.ts";
 import { holds, recollect } from "../demo/recollect.ts";
 import type { Recollection } from "../demo/recollect.ts";
 import { readTree } from "../context-tree.ts";
@@ -31,22 +28,22 @@ import { harmless, oneLine } from "../../format/safe-text.ts";
 
 export const demoCommand = defineCommand({
   name: "demo",
-  summary: "see it work on a made-up conversation, in a few seconds",
+  summary: "watch it work on a made-up conversation, in a few seconds",
   description:
-    "See it work on a made-up conversation of five weeks: stored, folded into summaries, shown, searched and opened up again. " +
-    "No server, key or account is needed. It happens in a folder of its own, which is gone afterwards.",
+    "Watch it work on a made-up conversation of five weeks, which is stored, folded into summaries, shown, searched and " +
+    "expanded again. It needs no server, key or account, and runs in a temporary folder.",
   options: {
-    keep: ["--keep", "keep that folder, to look around in"],
+    keep: ["--keep", "keep the folder, to explore it"],
   },
   examples: [
     ["lcm demo", "watch it"],
-    ["lcm demo --keep", "then try the other commands on it"],
+    ["lcm demo --keep", "keep it, to try the other commands on it"],
   ],
   async run(session, { keep }) {
     const folder = mkdtempSync(join(tmpdir(), "lcm-demo-"));
     const stage = createStage(session);
     try {
-      stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a folder that is gone afterwards"}`);
+      stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a temporary folder"}`);
       const figures = await perform(stage, folder);
       if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
       for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
@@ -57,10 +54,10 @@ export const demoCommand = defineCommand({
   },
 });
 
-/** What a small model on one's own machine takes. */
+/** The context window of a small local model. */
 const smallBudget = 16_000;
 
-/** Everything at its default, whatever this machine is set to: it is the same show everywhere. */
+/** With default settings, so that it is the same on every machine. */
 async function perform(stage: Stage, folder: string): Promise<object> {
   const { session } = stage;
   const transcript = readDemoTranscript();
@@ -72,17 +69,17 @@ async function perform(stage: Stage, folder: string): Promise<object> {
     const tokens = await fold(stage, lcm, conversation);
     await showTree(stage, lcm, conversation);
     const assembly = await lcm.assemble(conversation.id, { budget: smallBudget });
-    showMakeUp(stage, assembly);
+    showPrompt(stage, assembly);
     await readBack(stage, lcm, conversation, transcript);
     await search(stage, lcm, conversation);
-    const facts = await remember(stage, lcm, conversation, assembly, readKeyFacts());
+    const facts = await remember(stage, lcm, conversation, assembly);
     return { messages: transcript.length, ...tokens, promptTokens: assembly.report.tokens, facts };
   } finally {
     await lcm.close();
   }
 }
 
-// ── What it shows ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], sessionId: string): Promise<void> {
   stage.headline("Every message is stored");
@@ -95,7 +92,7 @@ async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], 
 }
 
 async function fold(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<object> {
-  stage.headline("What is old becomes summaries, here without any model");
+  stage.headline("Old messages become summaries, here without a model");
   const { passes, tokensBefore, tokensAfter } = await lcm.compact({ conversation: id, mode: "sweep" });
   await indexAll(stage.session, lcm);
   const { columns, paint } = stage.session;
@@ -105,15 +102,15 @@ async function fold(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<objec
 }
 
 async function showTree(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
-  stage.headline("They stand for what they were made from, down to the messages");
+  stage.headline("Each summary links to its sources, down to the messages");
   const tree = await readTree(lcm, await lcm.find(String(id)), null, { limit: 100 });
   for (const line of treeOf(stage.session, tree.nodes).lines) stage.say(line);
 }
 
-function showMakeUp(stage: Stage, { report }: Assembly): void {
-  stage.headline(`The model sees this: five weeks in a window of ${formatCount(report.budget)} tokens`);
+function showPrompt(stage: Stage, { report }: Assembly): void {
+  stage.headline(`The model sees five weeks in a window of ${formatCount(report.budget)} tokens`);
   const { columns, paint } = stage.session;
-  const segments = makeUp(report, paint);
+  const segments = promptBar(report, paint);
   stage.say(bar(segments, columns));
   for (const line of legend(segments, columns)) stage.say(line);
 }
@@ -124,22 +121,22 @@ async function readBack(
   { id }: Conversation,
   transcript: readonly JsonObject[],
 ): Promise<void> {
-  stage.headline("Nothing is lost by it");
+  stage.headline("Nothing is lost");
   let [equal, read] = [0, 0];
   for await (const line of lcm.export(id)) equal += isDeepStrictEqual(JSON.parse(line), transcript[read++]) ? 1 : 0;
   const all = equal === transcript.length && read === transcript.length;
   stage.verdict(
     all,
-    `${formatCount(equal)} of ${formatCount(transcript.length)} messages read back as they came, block by block`,
+    `${formatCount(equal)} of ${formatCount(transcript.length)} messages read back identically, block by block`,
   );
   const findings = await lcm.inspect(null);
-  stage.verdict(isSound(findings), "`lcm doctor`: each of them is reached through the context exactly once");
+  stage.verdict(isSound(findings), "`lcm doctor`: the context reaches each of them exactly once");
 }
 
 const searches = ["how often does the payment worker retry", "ERR_WEBHOOK_CLOCK_SKEW", "紅葉の間"];
 
 async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
-  stage.headline("Anything is found again");
+  stage.headline("Search finds anything again");
   const { columns, paint } = stage.session;
   const find = async (pattern: string): Promise<readonly SearchHit[]> => {
     const reach = { kind: "conversation", conversations: [id] } as const;
@@ -154,17 +151,12 @@ async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<voi
   }
 }
 
-/** Of the facts that were written down beside the conversation, how many the model can still tell. */
+/** The share of the key facts that must still be at hand. */
 const shareMin = 0.8;
 
-async function remember(
-  stage: Stage,
-  lcm: Lcm,
-  { id }: Conversation,
-  assembly: Assembly,
-  facts: readonly KeyFact[],
-): Promise<object> {
-  stage.headline("A summary opens up when the model needs what is below it");
+async function remember(stage: Stage, lcm: Lcm, { id }: Conversation, assembly: Assembly): Promise<object> {
+  stage.headline("The model expands a summary when it needs the details");
+  const facts = readKeyFacts();
   const found: Recollection[] = [];
   for (const fact of facts) found.push(await recollect(lcm, id, assembly, fact));
   const at = found.findIndex(({ kind }) => kind === "expand");
@@ -184,7 +176,7 @@ function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recolle
   const { columns, paint } = stage.session;
   const { items, tokens } = expansion;
   stage.say(paint.strong(cut(fact.question, columns)));
-  stage.arrow(`${summary} opens into ${plural(items.length, "piece")} of its sources, ${formatCount(tokens)} tokens`);
+  stage.arrow(`${summary} expands into ${plural(items.length, "source")}, ${formatCount(tokens)} tokens`);
   const { text } = items.find((item) => holds(item.text, fact)) ?? { text: "" };
   const [words = ""] = fact.answer;
   const from = text.indexOf(words);
@@ -194,13 +186,9 @@ function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recolle
 function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
   const [heading, ...commands] =
     kept === null
-      ? [
-          "Now you:",
-          "npx lcm demo --keep             # to look around in it",
-          "npx lcm import SESSION.jsonl    # to bring in your own",
-        ]
+      ? ["Next:", "npx lcm demo --keep             # explore it", "npx lcm import SESSION.jsonl    # import your own"]
       : [
-          "Look around in it:",
+          "Explore it:",
           `export LCM_DATABASE_PATH=${join(kept, "lcm.db")}`,
           ...["context 1", "dag 1 --messages", "grep passport", "ask how often does the payment worker retry"].map(
             (words) => `npx lcm ${words}`,
@@ -226,7 +214,7 @@ function createStage(given: Session) {
   const say = (line: string): void => print(`${indent}${line}`);
   const restart = (): void => void (startedMs = performance.now());
   return {
-    /** With lines as wide as there is room beside the numbers. */
+    /** Narrower by the indent. */
     session: { ...given, print, columns },
     title: (text: string) => print(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`),
     headline(text: string) {
@@ -235,7 +223,7 @@ function createStage(given: Session) {
       restart();
     },
     say,
-    /** What came of the line above. */
+    /** The result of the line above. */
     arrow: (line: string) => say(`  ${paint.soft("→")} ${line}`),
     verdict(good: boolean, text: string) {
       isGood &&= good;

@@ -1,4 +1,4 @@
-/** `lcm describe`: one summary, message or file by its id, with what it was made from and what reading that would take. */
+/** `lcm describe`: shows one summary, message or file by its id, with its sources and their size. */
 
 import { conversationOf } from "../../core/recall/describe.ts";
 import type { Described } from "../../core/recall/describe.ts";
@@ -24,21 +24,25 @@ const line = wholeNumber(1, 1_000_000_000);
 
 export const describeCommand = defineCommand({
   name: "describe",
-  summary: "look at one summary, message or file by its id",
+  summary: "show one summary, message or file by its id",
   description:
-    "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
-    "or a file by its lines.",
-  arguments: [["<id>", "sum_…, file_… or msg_42, as other commands show them"]],
+    "Show one item by its id: a summary with what lies below it and how many tokens each part takes, a message, or the " +
+    "lines of a file.",
+  arguments: [["<id>", "sum_…, file_… or msg_42, as printed by other commands"]],
   options: {
-    fromLine: ["--from-line <n>", "of a file: the first line to show", line],
-    toLine: ["--to-line <n>", "of a file: the last line to show", line],
-    bytes: ["--bytes <n>", "of a file: how many bytes to show at most", line],
-    tokens: ["--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+    fromLine: ["--from-line <n>", "start at this line of a file", line],
+    toLine: ["--to-line <n>", "end at this line of a file", line],
+    bytes: ["--bytes <n>", "show at most this many bytes of a file", line],
+    tokens: [
+      "--tokens <n>",
+      "show at most this many tokens (default: LCM_MAX_EXPAND_TOKENS, 4,000)",
+      wholeNumber(1, tokensMax),
+    ],
   },
   examples: [
-    ["lcm describe sum_0123456789abcdef", "what it says, and what it was made from"],
-    ["lcm describe msg_42", "one message, and the summaries that stand for it"],
-    ["lcm describe file_0123456789abcdef --from-line 200", "a file, from there on"],
+    ["lcm describe sum_0123456789abcdef", "its text and its sources"],
+    ["lcm describe msg_42", "one message, and the summaries that cover it"],
+    ["lcm describe file_0123456789abcdef --from-line 200", "a file, from line 200"],
   ],
   async run(session, { tokens, bytes, ...lines }, id) {
     return await withLcm(session, "read", async (lcm) => {
@@ -55,7 +59,7 @@ export const describeCommand = defineCommand({
   },
 });
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
 type Facts = Parameters<typeof facts>[0];
@@ -84,7 +88,7 @@ function printSummary(session: Session, described: Of<"summary">): void {
   printHead(session, id, paint.depth(depth, `summary, depth ${depth}`), [
     ...(earliestAt && latestAt ? [["when", formatRange(earliestAt, latestAt, context.zone)] as const] : []),
     ["tokens", `${formatCount(tokens)}${belowWords(manifest)}`],
-    ["level", level === "normal" ? level : `${level} ${paint.soft("(its text says less than a model's would)")}`],
+    ["level", level === "normal" ? level : `${level} ${paint.soft("(less detailed than a normal summary)")}`],
     ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
     ...(carriedFrom === null ? [] : [["carried", carriedWords(carriedFrom, origin !== null)] as const]),
     ...(carriedFrom === null || origin !== null ? [["made from", madeFrom] as const] : []),
@@ -95,19 +99,19 @@ function printSummary(session: Session, described: Of<"summary">): void {
   if (manifest.rows.length === 0) return;
   session.print();
   for (const row of manifestLines(session, manifest)) session.print(row);
-  const more = manifest.isBounded ? "more lies below than is shown: --tokens shows more; " : "";
-  session.note(paint.soft(`${more}\`lcm expand ${id}\` reads what is below it`));
+  const more = manifest.isBounded ? "more lies below; raise --tokens to see it; " : "";
+  session.note(paint.soft(`${more}\`lcm expand ${id}\` reads its sources`));
 }
 
 const carriedWords = (from: SummaryId, isThere: boolean): string =>
   isThere
-    ? `over from ${from} of an earlier segment, whose sources these are`
-    : `over from ${from}, which is not here any more: there is only this text`;
+    ? `over from ${from} of an earlier segment, with its sources`
+    : `over from ${from}, which no longer exists: only this text is left`;
 
 const belowWords = ({ messages }: Manifest): string =>
-  messages === null ? "" : `; stands for ${plural(messages.count, "message")} of ${formatCount(messages.tokens)}`;
+  messages === null ? "" : `; covers ${plural(messages.count, "message")} with ${plural(messages.tokens, "token")}`;
 
-/** What each summary below says, and what it would take to read it or the messages below it. */
+/** The summaries below, with the tokens that reading each or its messages takes. */
 function manifestLines({ paint, context, columns }: Session, { rows }: Manifest): readonly string[] {
   const times = rows.flatMap(({ earliestAt, latestAt }) => (earliestAt && latestAt ? [earliestAt, latestAt] : []));
   const spans = createSpans(times, context.zone);
@@ -117,14 +121,14 @@ function manifestLines({ paint, context, columns }: Session, { rows }: Manifest)
     [
       { title: "below it", paint: (cell, row) => paint.depth(rows[row]?.depth ?? 0, cell) },
       { title: "tokens", align: "right" },
-      { title: "messages", align: "right" },
+      { title: "messages (tokens)", align: "right" },
       { title: "time", paint: paint.soft },
       { title: "text", flexible: true },
     ],
     rows.map((row) => [
       `${"  ".repeat(row.level - 1)}${row.id}`,
       formatCount(row.tokens),
-      row.messages === null ? "" : `${formatCount(row.messages.count)} of ${formatCount(row.messages.tokens)}`,
+      row.messages === null ? "" : `${formatCount(row.messages.count)} (${formatCount(row.messages.tokens)})`,
       span(row),
       openingOf({ text: row.opening }),
     ]),
@@ -144,7 +148,7 @@ function printMessage(session: Session, described: Of<"message">, { totals }: Co
     ...named("folded into", coveredBy),
     ...named("files", files),
   ]);
-  // What it says of a file is written for a model.
+  // Stored references to files name the tool of a model.
   printText(session, text.replaceAll("; lcm_describe shows it.]", "; lcm describe shows it.]"), isWhole);
 }
 
@@ -157,18 +161,18 @@ function printFile(session: Session, { file, message, content }: Of<"file">): vo
     ["size", `${formatBytes(bytes)}${lines === null ? "" : `, ${plural(lines, "line")}`}`],
   ]);
   if (exploration !== null) {
-    print(paint.strong("what it is about"));
+    print(paint.strong("preview"));
     for (const each of textLines(session, exploration)) print(each);
     print();
   }
-  if (content === null) return session.note("its content is bytes, not text");
+  if (content === null) return session.note("the content is binary, not text");
   const { fromLine, toLine, nextLine, lineCutBy } = content;
   const ends = [...new Set([fromLine, toLine])].map(formatCount).join(" to ");
   print(paint.strong(`${fromLine === toLine ? "line" : "lines"} ${ends} of ${formatCount(content.lines)}`));
   for (const each of textLines(session, content.text)) print(each);
-  if (lineCutBy !== null) session.note(`line ${formatCount(toLine)} is cut: --${lineCutBy} shows more of it`);
+  if (lineCutBy !== null) session.note(`line ${formatCount(toLine)} is cut; raise --${lineCutBy} to see more of it`);
   if (nextLine === null) return;
-  const next = lineCutBy === null ? "it goes on" : "the line after it";
+  const next = lineCutBy === null ? "continue with" : "next line";
   session.note(paint.soft(`${next}: \`lcm describe ${id} --from-line ${nextLine}\``));
 }
 
@@ -182,5 +186,5 @@ const named = (what: string, ids: readonly string[]): Facts => (ids.length === 0
 
 function printText(session: Session, text: string, isWhole: boolean): void {
   for (const each of textLines(session, text)) session.print(each);
-  if (!isWhole) session.note(session.paint.soft("this is not all of its text: --tokens shows more"));
+  if (!isWhole) session.note(session.paint.soft("the text is cut; raise --tokens to see more"));
 }

@@ -1,42 +1,42 @@
-/** `lcm dissolve`: puts what a summary was made from back into its place in the context. */
+/** `lcm dissolve`: replaces a summary in the context by the sources it was made from. */
 
 import type { Dissolution } from "../../core/maintenance/dissolve.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import { headline } from "../../format/conversations.ts";
 import { dissolutionLines, dissolvedWords } from "../../format/dissolve.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { findSummary, givenSummary } from "./dag.ts";
 import { conversationWords } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 
 export const dissolveCommand = defineCommand({
   name: "dissolve",
-  summary: "put what a summary was made from back into the context",
+  summary: "replace a summary in the context by its sources",
   description:
-    "Put what a summary was made from back into its place in the context: the messages of a leaf, the summaries of a " +
-    "condensed one. The summary itself stays stored and is still found, unless --purge removes it.",
+    "Replace a summary in the context by what it was made from: the messages of a leaf, or the summaries of a condensed one. " +
+    "The summary itself stays stored and searchable, unless --purge deletes it.",
   arguments: [["<conversation>", conversationWords]],
   options: {
-    summary: ["--summary <id>", "the summary, as `lcm context` and `lcm dag` show it"],
+    summary: ["--summary <id>", "dissolve this summary; `lcm context` and `lcm dag` show ids"],
     summaryId: ["--summary-id <id>", null],
-    purge: ["--purge", "remove the summary too, if nothing was made from it"],
+    purge: ["--purge", "delete the summary too, if nothing was made from it"],
     ...backupOption,
     ...applyOptions,
   },
   examples: [
-    ["lcm dissolve 3 --summary sum_0123456789abcdef", "what would come back"],
-    ["lcm dissolve 3 --summary sum_0123456789abcdef --apply", "put it back"],
+    ["lcm dissolve 3 --summary sum_0123456789abcdef", "show what would return"],
+    ["lcm dissolve 3 --summary sum_0123456789abcdef --apply", "do it"],
   ],
   notes:
-    "A summary below another one is reached from above: dissolve the one that the context shows first. What comes " +
-    "back may be folded again by the next compaction.",
+    "To dissolve a summary below another one, dissolve the one in the context first. The next compaction may fold the " +
+    "returned items again.",
   async run(session, options, name) {
     const { purge = false } = options;
     const applying = isApplying(options);
     const given = givenSummary(options);
     if (given === undefined) {
-      throw new LcmError("invalid", "it is not said which summary", {
-        hint: "--summary ID; `lcm dag CONVERSATION` lists them",
+      throw new LcmError("invalid", "missing: which summary", {
+        hint: "pass --summary ID; list summaries with `lcm dag CONVERSATION`",
       });
     }
     return await withLcm(session, applying ? "write" : "read", async (lcm) => {
@@ -51,12 +51,12 @@ export const dissolveCommand = defineCommand({
       if (!applying) return endAtPlan(session, applying, plan);
       const backup = await backUpFirst(session, options);
       const { plan: applied, ...result } = await lcm.dissolve(plan, (replanned) => {
-        if (!session.json) session.note("the conversation changed meanwhile: planned again");
+        if (!session.json) session.note("the conversation changed meanwhile; here is the new plan");
         show(replanned);
       });
       if (session.json) return session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
       session.print(dissolvedWords(applied));
-      sayUndo(session, result.change);
+      noteUndo(session, result.change);
     });
   },
 });

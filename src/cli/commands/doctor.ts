@@ -1,4 +1,4 @@
-/** `lcm doctor`: every promise about what is stored, checked against the rows, and what is mechanical set right. */
+/** `lcm doctor`: checks the stored data, and fixes findings whose correct value can be derived. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
@@ -9,8 +9,8 @@ import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFix } from "../../core/model/store.ts";
 import { findingsLines, groupsOf, mendingLines } from "../../format/findings.ts";
-import type { ToldFinding } from "../../format/findings.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import type { ReportedFinding } from "../../format/findings.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { conversationWords } from "./_options.ts";
@@ -19,37 +19,37 @@ import { plural } from "../../core/base/format.ts";
 
 export const doctorCommand = defineCommand({
   name: "doctor",
-  summary: "check that nothing is lost, doubled or broken",
+  summary: "check that nothing is lost, duplicated or broken",
   description:
-    "Check that nothing is lost, doubled or broken: every message is reached once and reads back, every reference, total " +
-    "and search entry is right, and the file itself is sound. Every finding names the command that mends it. " +
-    "--fix sets right what follows from other rows, and no text: order, links to nothing, totals, times, search " +
-    "entries. Nothing is changed without --apply.",
+    "Check that nothing is lost, duplicated or broken: every message is reachable once and readable, every reference, total " +
+    "and search entry is correct, and the file itself is intact. Each finding names the command that fixes it. --fix " +
+    "fixes findings whose correct value can be derived (order, dangling links, totals, times, search entries) and never " +
+    "changes a text. Nothing is changed without --apply.",
   arguments: [["[conversation]", `only ${conversationWords}`]],
   options: {
-    verbose: ["-v, --verbose", "name everything that is only for information, too"],
-    fix: ["--fix", "set right what needs no decision"],
+    verbose: ["-v, --verbose", "list every informational finding too"],
+    fix: ["--fix", "fix findings whose correct value can be derived"],
     ...applyOptions,
     ...backupOption,
   },
   examples: [
-    ["lcm doctor", "the whole database"],
-    ["lcm doctor 3 --json", "one conversation, as JSON"],
-    ["lcm doctor --fix", "what would be set right"],
-    ["lcm doctor --fix --apply", "set it right, after a backup"],
+    ["lcm doctor", "check the whole database"],
+    ["lcm doctor 3 --json", "check one conversation, as JSON"],
+    ["lcm doctor --fix", "show what would be fixed"],
+    ["lcm doctor --fix --apply", "fix it, after a backup"],
   ],
-  notes: "Exit status 1 means that there are errors or warnings, or still are after --fix; information alone is 0.",
+  notes: "Exit status 1: errors or warnings were found, or remain after --fix; informational findings alone give 0.",
   async run(session, options, name?: string) {
     const { fix = false, verbose = false } = options;
     const applying = isApplying(options);
     if (applying && !fix) {
-      throw new LcmError("invalid", "--apply goes with --fix", { hint: "without --fix there is nothing to apply" });
+      throw new LcmError("invalid", "--apply needs --fix", { hint: "pass --fix --apply" });
     }
     return await withLcm(session, applying ? "write" : "read", async (lcm) => {
       const only = name === undefined ? null : await lcm.find(name);
       const found = await examine(session, lcm, only);
       if (!session.json) await printFindings(session, lcm, found, verbose);
-      if (fix) return await setRight(session, options, applying, lcm, only, found);
+      if (fix) return await fixAll({ session, options, applying, lcm, only, found });
       if (session.json) session.printJson(found);
       return found.sound ? exitOk : exitFindings;
     });
@@ -59,7 +59,7 @@ export const doctorCommand = defineCommand({
 interface Examined {
   readonly sound: boolean;
   readonly checked: Inspection["checked"];
-  readonly findings: readonly ToldFinding[];
+  readonly findings: readonly ReportedFinding[];
 }
 
 async function examine(session: Session, lcm: Lcm, only: Conversation | null): Promise<Examined> {
@@ -75,10 +75,10 @@ async function examine(session: Session, lcm: Lcm, only: Conversation | null): P
   };
 }
 
-/** Older versions had other settings, and configs outlive them: told in one line, and nothing that has to be mended. */
-function unknownSettings(keys: readonly string[]): readonly ToldFinding[] {
+/** Configs outlive the settings of older versions, so this is informational. */
+function unknownSettings(keys: readonly string[]): readonly ReportedFinding[] {
   if (keys.length === 0) return [];
-  const message = `the plugin's config sets what is not known here, and it is passed over: ${keys.join(", ")}`;
+  const message = `the plugin config has unknown settings, which are ignored: ${keys.join(", ")}`;
   return [
     { severity: "info", code: "unknown_setting", conversation: null, subject: "plugin config", message, remedy: null },
   ];
@@ -89,16 +89,18 @@ async function printFindings(session: Session, lcm: Lcm, found: Examined, verbos
   for (const line of findingsLines(session, groups, found.checked, verbose)) session.print(line);
 }
 
-// ── Setting right ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function setRight(
-  session: Session,
-  options: OptionsOf<typeof backupOption>,
-  applying: boolean,
-  lcm: Lcm,
-  only: Conversation | null,
-  found: Examined,
-): Promise<number> {
+interface FixJob {
+  readonly session: Session;
+  readonly options: OptionsOf<typeof backupOption>;
+  readonly applying: boolean;
+  readonly lcm: Lcm;
+  readonly only: Conversation | null;
+  readonly found: Examined;
+}
+
+async function fixAll({ session, options, applying, lcm, only, found }: FixJob): Promise<number> {
   const plan = await lcm.planFix(only?.id ?? null);
   const shown = { conversations: plan.conversations.map(shownMending), orphans: plan.orphans };
   if (!session.json) for (const line of planLines(session, plan)) session.print(line);
@@ -107,13 +109,13 @@ async function setRight(
     return found.sound ? exitOk : exitFindings;
   }
   const backup = await backUpFirst(session, options);
-  const progress = session.progress("setting right");
+  const progress = session.progress("fixing");
   const fixed = await lcm
     .fix(plan, {
       onProgress: ({ done, of }) => progress.update({ done, of, unit: "conversations" }),
       onReplan: (conversation, next) => {
         if (session.json) return;
-        session.note(`conversation ${conversation} changed meanwhile: planned again`);
+        session.note(`conversation ${conversation} changed meanwhile; here is the new plan`);
         for (const line of next === null ? [] : mendingLines(session, next)) session.note(line);
       },
     })
@@ -129,9 +131,9 @@ async function setRight(
     });
   else {
     session.print();
-    session.print(session.paint.strong(left.sound ? "set right, and checked again" : "set right; this is left"));
+    session.print(session.paint.strong(left.sound ? "fixed and checked again" : "fixed; remaining findings"));
     await printFindings(session, lcm, left, false);
-    if (fixed.change !== null) sayUndo(session, fixed.change);
+    if (fixed.change !== null) noteUndo(session, fixed.change);
   }
   return left.sound ? exitOk : exitFindings;
 }
@@ -146,18 +148,17 @@ const conversationsShown = 20;
 
 function planLines(session: Session, plan: FixPlan): readonly string[] {
   const { paint } = session;
-  if (isNothing(plan)) return ["", "there is nothing that --fix sets right"];
+  if (isNothing(plan)) return ["", "nothing that --fix can fix"];
   const { conversations, orphans } = plan;
   const more = conversations.length - conversationsShown;
   return [
     "",
-    paint.strong("--fix sets right"),
+    paint.strong("--fix fixes"),
     ...conversations.slice(0, conversationsShown).flatMap((mending) => mendingLines(session, mending)),
     more > 0 && `  ${paint.soft(`and ${plural(more, "conversation")} more; --json lists all`)}`,
-    orphans.rows + orphans.searchEntries > 0 && "  the file",
-    orphans.rows > 0 &&
-      `    ${plural(orphans.rows, "row that belongs", "rows that belong")} to nothing, removed for good`,
+    orphans.rows + orphans.searchEntries > 0 && "  the database file",
+    orphans.rows > 0 && `    ${plural(orphans.rows, "orphaned row")} deleted permanently`,
     orphans.searchEntries > 0 &&
-      `    ${plural(orphans.searchEntries, "search entry", "search entries")} without a row, removed`,
+      `    ${plural(orphans.searchEntries, "search entry", "search entries")} without a row deleted`,
   ].filter((line) => line !== false);
 }

@@ -1,4 +1,4 @@
-/** `lcm expand`: what summaries were made from, within a number of tokens, down to the messages. */
+/** `lcm expand`: reads the sources of summaries, down to the messages, within a token limit. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Expansion } from "../../core/recall/expand.ts";
@@ -13,20 +13,24 @@ import { formatCount, plural } from "../../core/base/format.ts";
 
 export const expandCommand = defineCommand({
   name: "expand",
-  summary: "read what summaries were made from",
+  summary: "read the sources of summaries",
   description:
-    "Read what summaries were made from: the messages of a leaf; else the summaries below it, and with --messages " +
+    "Read the sources of summaries: the messages of a leaf, or the summaries below a condensed one, and with --messages " +
     "their messages too.",
-  arguments: [["<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them"]],
+  arguments: [["<summary...>", "summary ids, as printed by `lcm grep` and `lcm dag`"]],
   options: {
-    query: ["--query <words>", "take what speaks of this first, when not all of it fits"],
-    depth: ["--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1],
-    messages: ["--messages", "the messages too, below the summaries that are reached"],
-    tokens: ["--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+    query: ["--query <words>", "if not everything fits, prefer what matches these words"],
+    depth: ["--depth <n>", "go down this many levels of summaries", wholeNumber(1, 1_000), 1],
+    messages: ["--messages", "include the messages below"],
+    tokens: [
+      "--tokens <n>",
+      "read at most this many tokens (default: LCM_MAX_EXPAND_TOKENS, 4,000)",
+      wholeNumber(1, tokensMax),
+    ],
   },
   examples: [
     ["lcm expand sum_0123456789abcdef", "one level down"],
-    ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages that speak of it"],
+    ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages about rate limits"],
   ],
   async run(session, { query, depth, messages, tokens }, ...words) {
     const summaryIds = summaryIdsOf(words);
@@ -46,12 +50,11 @@ export const expandCommand = defineCommand({
   },
 });
 
-/** Throws `invalid` for what is no id of a summary. */
 export function summaryIdsOf(words: readonly string[]): readonly SummaryId[] {
   const wrong = words.find((word) => !isSummaryId(word));
   if (wrong === undefined) return words.filter(isSummaryId);
-  throw new LcmError("invalid", `${JSON.stringify(wrong)} is no id of a summary`, {
-    hint: "they look like sum_0123456789abcdef; `lcm dag` lists them, and `lcm describe` shows messages and files",
+  throw new LcmError("invalid", `${JSON.stringify(wrong)} is not a summary id`, {
+    hint: "ids look like sum_0123456789abcdef; list them with `lcm dag`, or show messages and files with `lcm describe`",
   });
 }
 
@@ -61,13 +64,12 @@ function print(session: Session, { items, tokens, leftOut, messagesBelow, isBoun
     const to = item.kind === "summary" ? (item.latestAt ?? item.at) : item.at;
     for (const line of passageLines(session, { ...item, from: item.at, to })) session.print(line);
   }
-  if (messagesBelow > 0) note(`${plural(messagesBelow, "message")} below: --messages reads them`);
+  if (messagesBelow > 0) note(`${plural(messagesBelow, "message")} below; pass --messages to read them`);
   if (leftOut.items > 0)
     note(
-      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} of ${formatCount(leftOut.tokens)} tokens left out; ` +
-        "--tokens shows more, --query what speaks of it",
+      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} (${formatCount(leftOut.tokens)} tokens) left out; ` +
+        "raise --tokens, or pass --query to choose",
     );
-  if (isBounded)
-    note(`${paint.caution("note:")} there is more below than one walk reads; expand a summary further down`);
+  if (isBounded) note(`${paint.caution("note:")} not everything below was read; expand a summary further down`);
   note(paint.soft(`${countWords(items, tokens)}; times in ${session.context.zone}`));
 }

@@ -1,4 +1,4 @@
-/** `lcm export`: a conversation's transcript back out, equal entry by entry to what came in. */
+/** `lcm export`: writes the transcript of a conversation, identical to what was imported. */
 
 import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -16,25 +16,25 @@ import { plural } from "../../core/base/format.ts";
 
 export const exportCommand = defineCommand({
   name: "export",
-  summary: "write a conversation as JSONL, as it came in",
-  description: "Write a conversation as JSONL: the lines it came from, equal entry by entry.",
+  summary: "write a conversation as JSONL, identical to what was imported",
+  description: "Write a conversation as JSONL: each entry is identical to the one that was stored.",
   arguments: [["<conversation>", conversationWords]],
   options: {
-    output: ["-o, --output <file>", "write into this file, readable by you alone, instead of to stdout"],
-    force: ["--force", "replace the file if there is one"],
+    output: ["-o, --output <file>", "write to this file, readable only by you, instead of stdout"],
+    force: ["--force", "overwrite an existing file"],
   },
   examples: [
-    ["lcm export 3 > session.jsonl", "to stdout"],
-    ["lcm export 3 --output session.jsonl", "to a file that only you can read"],
-    ["lcm export 3 | jq -r 'select(.message).message.role'", "through another program"],
+    ["lcm export 3 > session.jsonl", "write to stdout"],
+    ["lcm export 3 --output session.jsonl", "write a file that only you can read"],
+    ["lcm export 3 | jq -r 'select(.message).message.role'", "pipe into another program"],
   ],
   async run(session, { output, force }, name) {
     if (output !== undefined && force !== true && existsSync(output)) {
-      throw new LcmError("conflict", `${output} exists already`, { hint: "--force replaces it" });
+      throw new LcmError("conflict", `${output} already exists`, { hint: "pass --force to overwrite it" });
     }
     if (output !== undefined && !existsSync(dirname(output))) {
-      throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
-        hint: "make it first, or name a file in another one",
+      throw new LcmError("not_found", `no folder ${dirname(output)}`, {
+        hint: "create it first, or choose another path",
       });
     }
     return await withLcm(session, "read", async (lcm) => {
@@ -43,28 +43,28 @@ export const exportCommand = defineCommand({
       const lines = Readable.from(countedLines(lcm, conversation.id, counter));
       if (output === undefined) {
         await pipeline(lines, session.context.stdout.stream, { end: false });
-        return told(session, counter);
+        return noteIncomplete(session, counter);
       }
       await writeWhole(lines, output);
       if (session.json) session.printJson({ conversation: conversation.id, path: output, ...counter });
       else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
-      return told(session, counter);
+      return noteIncomplete(session, counter);
     });
   },
 });
 
 interface Exported {
   lines: number;
-  /** Messages that were written with references where their content was. */
+  /** Messages whose content is missing, so that a reference was written instead. */
   incomplete: readonly Incomplete[];
 }
 
-function told(session: Session, { incomplete }: Exported): number {
-  for (const { message, reason } of incomplete) session.note(`${messageName(message)} is not as it came: ${reason}`);
+function noteIncomplete(session: Session, { incomplete }: Exported): number {
+  for (const { message, reason } of incomplete) session.note(`${messageName(message)} is incomplete: ${reason}`);
   return incomplete.length === 0 ? exitOk : exitFindings;
 }
 
-/** Many lines at a time: a line each would make a write each. */
+/** Writing each line by itself would be slow. */
 const charactersPerWrite = 65_536;
 
 async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Exported): AsyncGenerator<string> {
@@ -82,7 +82,7 @@ async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Ex
   if (text !== "") yield text;
 }
 
-/** Under another name until it is complete: a file of that name is a whole transcript, or what was there before. */
+/** Writes under another name first, so that the file is either complete or unchanged. */
 async function writeWhole(lines: Readable, path: string): Promise<void> {
   const partial = `${path}.partial`;
   try {

@@ -1,6 +1,6 @@
 /**
- * `lcm forget`: one message, or one secret wherever it stands, taken out of what otherwise never loses anything. No
- * backup is made, since it would keep what is to be forgotten; the ones that there are get named instead.
+ * `lcm forget`: removes one message, or a secret everywhere it occurs. It makes no backup, which would keep the secret,
+ * and lists the existing ones instead.
  */
 
 import { text as readAll } from "node:stream/consumers";
@@ -23,11 +23,11 @@ import { oneLine } from "../../format/safe-text.ts";
 const flags = {
   message: [
     "--message <id>",
-    "the message with this id",
+    "remove the message with this id",
     (text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")),
   ],
-  secret: ["--secret <text>", "this text, wherever it stands"],
-  secretStdin: ["--secret-stdin", "the same, read from stdin, so that it is not in the shell's history"],
+  secret: ["--secret <text>", "remove this text everywhere"],
+  secretStdin: ["--secret-stdin", "read the secret from stdin, to keep it out of the shell history"],
   ...applyOptions,
 } as const satisfies OptionTable;
 
@@ -35,17 +35,17 @@ type ForgetOptions = OptionsOf<typeof flags>;
 
 export const forgetCommand = defineCommand({
   name: "forget",
-  summary: "remove one message, or one secret wherever it stands",
+  summary: "remove one message, or a secret everywhere it occurs",
   description:
-    "Remove one message, or one secret wherever it stands: messages, search, summaries (which are marked for rewrite), " +
-    "stored files and the journal. This cannot be undone, and no backup is made.",
+    "Remove one message, or a secret everywhere it occurs: in messages, the search index, summaries (which are marked for " +
+    "rewriting), stored files and the journal. This cannot be undone, and no backup is made.",
   arguments: [["[conversation]", `only in ${conversationWords}`]],
   options: flags,
   exclusive: [["message", "secret", "secretStdin"]],
   examples: [
-    ["lcm forget --message msg_1234", "what would be removed"],
+    ["lcm forget --message msg_1234", "show what would be removed"],
     ["lcm forget --message msg_1234 --apply", "remove it"],
-    ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
+    ["pbpaste | lcm forget --secret-stdin --apply", "remove a password that was pasted by mistake"],
   ],
   run: forget,
 });
@@ -55,7 +55,7 @@ async function forget(session: Session, options: ForgetOptions, name?: string): 
   const target = await targetOf(session, options);
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const scope = name === undefined ? null : (await lcm.find(name)).id;
-    const plan = await withoutWhatIsDone(lcm, await lcm.store.planForget(scope, target));
+    const plan = await withoutForgotten(lcm, await lcm.store.planForget(scope, target));
     if (!session.json) await printPlan(session, lcm, plan);
     const mayHold = isEmpty(plan) ? [] : session.database.backups().map(({ path }) => path);
     if (!applying || isEmpty(plan)) {
@@ -63,7 +63,7 @@ async function forget(session: Session, options: ForgetOptions, name?: string): 
         session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
       else if (!isEmpty(plan)) {
         noteBackups(session, mayHold);
-        session.note("nothing was changed; --apply removes it, for good and without a backup");
+        session.note("nothing was changed; pass --apply to remove it permanently, without a backup");
       }
       return;
     }
@@ -84,28 +84,25 @@ async function targetOf(
   if (message !== undefined) return { kind: "message", id: message as MessageId };
   const text = secretStdin === true ? await readSecret(session) : secret;
   if (text !== undefined && text !== "") return { kind: "secret", text };
-  throw new LcmError("invalid", text === "" ? "the secret is empty" : "what is to be forgotten is not said", {
-    hint: "give --message ID, --secret TEXT or --secret-stdin",
+  throw new LcmError("invalid", text === "" ? "the secret is empty" : "nothing selected to forget", {
+    hint: "pass --message ID, --secret TEXT or --secret-stdin",
   });
 }
 
-/** A line break at the end is the shell's, not the secret's. */
+/** Shells append a line break that is not part of the secret. */
 async function readSecret({ context, note }: Session): Promise<string> {
-  if (context.isInteractive) note("type the secret, then Enter and Ctrl-D");
+  if (context.isInteractive) note("type the secret, then press Enter and Ctrl-D");
   return (await readAll(context.stdin)).replace(/\r?\n$/, "");
 }
 
-/**
- * Nothing is left of a plan to forget what is forgotten. Only where the journal speaks of its summaries the plan stands:
- * a rewrite since then has put their earlier text there.
- */
-async function withoutWhatIsDone(lcm: Lcm, plan: ForgetPlan): Promise<ForgetPlan> {
+/** Empties the plan if its messages are already forgotten, unless a later rewrite put old text into the journal. */
+async function withoutForgotten(lcm: Lcm, plan: ForgetPlan): Promise<ForgetPlan> {
   if (plan.target.kind === "secret" || plan.journal.length + plan.entries > 0) return plan;
   const messages = await lcm.store.messages({ ids: plan.messages });
   return messages.every(isForgotten) ? { ...plan, messages: [], summaries: [] } : plan;
 }
 
-/** Forgetting it would change nothing. One that merely says the mark still has another envelope. */
+/** A message that only quotes the mark differs in its envelope. */
 function isForgotten(message: Message): boolean {
   const left = forgetMessage(message);
   return message.text === left.text && message.envelope === left.envelope && message.entry === left.entry;
@@ -114,42 +111,45 @@ function isForgotten(message: Message): boolean {
 const isEmpty = (plan: ForgetPlan): boolean =>
   plan.messages.length + plan.summaries.length + plan.files.length + plan.journal.length + plan.entries === 0;
 
-/** What is printed or piped elsewhere must not hold the secret again. */
+/** The output must not contain the secret. */
 const shownPlan = (plan: ForgetPlan): unknown => ({
   ...plan,
   target: plan.target.kind === "secret" ? { kind: "secret", characters: plan.target.text.length } : plan.target,
 });
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const excerptsShown = 10;
-const notLookedAt = "keys and session names are not looked at: the host's message ids, session ids and keys stay";
+const notSearched = "message keys, session ids and session keys are not searched and stay unchanged";
 
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
   const { print } = session;
   if (isEmpty(plan))
     return print(
       plan.target.kind === "message"
-        ? `${messageName(plan.target.id)} is already forgotten: nothing to do`
-        : `nothing holds it\n${notLookedAt}`,
+        ? `${messageName(plan.target.id)} is already forgotten; nothing to do`
+        : `found nowhere\n${notSearched}`,
     );
   const { messages, summaries, files, journal, entries } = plan;
   const named = (words: string, ids: readonly string[]): string => `  ${words}: ${ids.join(", ")}`;
   const places = [
     messages.length > 0 && named(plural(messages.length, "message"), messages.map(messageName)),
-    summaries.length > 0 && named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries),
+    summaries.length > 0 &&
+      named(`${plural(summaries.length, "summary", "summaries")} to rewrite afterwards`, summaries),
     files.length > 0 && named(plural(files.length, "stored file"), files),
     entries > 0 && `  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`,
     journal.length > 0 && `  ${plural(journal.length, "journal entry", "journal entries")}`,
   ].filter((line) => line !== false);
-  print(plan.target.kind === "message" ? `forgetting ${messageName(plan.target.id)} changes` : "the secret stands in");
+  print(
+    plan.target.kind === "message" ? `forgetting ${messageName(plan.target.id)} changes:` : "the secret occurs in:",
+  );
   for (const line of places) print(cut(line, session.columns));
   print();
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
   for (const line of excerptLines(session, shown, plan.target)) print(line);
   if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "more message")}`);
   print();
-  print(notLookedAt);
+  print(notSearched);
 }
 
 function excerptLines(session: Session, messages: readonly Message[], target: ForgetPlan["target"]): readonly string[] {
@@ -165,7 +165,7 @@ function excerptOf(message: Message, target: ForgetPlan["target"], room: number)
   if (target.kind === "message") return cut(inShort(message), room);
   const masked = oneLine(redactText(message.text, target.text));
   const at = masked.indexOf(forgottenMark);
-  if (at < 0) return "(beside its text)";
+  if (at < 0) return "(outside its text)";
   const from = Math.max(0, at - Math.floor(room / 3));
   return cut(from === 0 ? masked : `…${masked.slice(from)}`, room);
 }
@@ -173,11 +173,11 @@ function excerptOf(message: Message, target: ForgetPlan["target"], room: number)
 function printResult(session: Session, removed: number, mayHold: readonly string[]): void {
   session.print(`forgotten in ${plural(removed, "place")}`);
   noteBackups(session, mayHold);
-  session.note("transcript files outside of the database were not touched");
+  session.note("transcript files outside the database were not changed");
 }
 
 function noteBackups({ note }: Session, mayHold: readonly string[]): void {
   if (mayHold.length === 0) return;
-  note("backups made before may still hold it; delete them if they must not:");
+  note("these backups may still contain it; delete them if necessary:");
   for (const path of mayHold) note(`  ${path}`);
 }

@@ -1,4 +1,4 @@
-/** `lcm grep`: finding it again. Whatever was left out is said; "no matches" means that there are none. */
+/** `lcm grep`: searches messages, summaries and files, and reports whatever it could not search. */
 
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model/types.ts";
@@ -19,31 +19,29 @@ import { oneLine } from "../../format/safe-text.ts";
 
 export const grepCommand = defineCommand({
   name: "grep",
-  summary: "search messages and summaries, by words or by regular expression",
+  summary: "search messages and summaries by words or regular expression",
   description:
-    "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
-    '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
-  arguments: [
-    ["<pattern...>", "what to look for; several words need no quotes, and one that begins with - goes after --"],
-  ],
+    'Search messages and summaries. By default the pattern is words and "quoted phrases", ranked as in a search engine. ' +
+    "With -e it is a JavaScript regular expression, case-insensitive unless it contains capital letters.",
+  arguments: [["<pattern...>", "what to search for; quotes are optional, and a word that begins with - goes after --"]],
   options: {
-    regex: ["-e, --regex", "the pattern is a regular expression"],
-    fullText: ["--full-text", "the pattern is words, which is the default"],
+    regex: ["-e, --regex", "treat the pattern as a regular expression"],
+    fullText: ["--full-text", "treat the pattern as words (the default)"],
     ...reachOptions,
     scope: [
       "--scope <where>",
-      "where to look; files are the large texts that were moved out of messages",
+      "search here; files are large texts that were moved out of messages",
       ["messages", "summaries", "both", "files"],
       "both",
     ],
     sort: [
       "--sort <order>",
-      "default: recency for a regular expression, hybrid for words",
+      "order hits this way (default: recency for regular expressions, hybrid for words)",
       ["recency", "relevance", "hybrid"],
     ],
-    since: ["--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
-    before: ["--before <time>", "only before this time"],
-    limit: ["--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20],
+    since: ["--since <time>", "search from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "search before this time"],
+    limit: ["--limit <n>", "show at most this many hits, up to 200", wholeNumber(1, 200), 20],
     timeout: ["--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds],
   },
   exclusive: [
@@ -51,8 +49,8 @@ export const grepCommand = defineCommand({
     ["conversation", "family"],
   ],
   examples: [
-    ["lcm grep database migration", "both words, best first"],
-    [`lcm grep '"rate limit"' --since 7d`, "a phrase, of the last week"],
+    ["lcm grep database migration", "both words, best match first"],
+    [`lcm grep '"rate limit"' --since 7d`, "a phrase, in the last week"],
     [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
     ["lcm grep 東京 --json", "as JSON"],
   ],
@@ -76,7 +74,7 @@ export const grepCommand = defineCommand({
       const searched = await extentOf(lcm, request);
       if (session.json) session.printJson({ ...result, searched });
       else print(session, request, result, searched);
-      // Stopped before anything was found: that is no answer.
+      // A search that timed out without a hit has not answered the question.
       const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
       return isAnswered ? exitOk : exitUnavailable;
     });
@@ -89,7 +87,6 @@ interface Extent {
   readonly summaries?: number;
 }
 
-/** How much was there to be searched. */
 async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<Extent> {
   const named = reach.conversations?.map(async (id) => await store.conversation(id));
   const searched = named === undefined ? await store.conversations() : (await Promise.all(named)).filter(isThere);
@@ -104,19 +101,18 @@ async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<
 
 const isThere = (conversation: Conversation | null): conversation is Conversation => conversation !== null;
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(session: Session, request: GrepRequest, { hits, caveats }: SearchResult, searched: Extent): void {
   const highlight = createHighlighter(session, request);
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
-  const range = request.since === undefined && request.before === undefined ? "" : " of that time";
+  const range = request.since === undefined && request.before === undefined ? "" : " in that time";
   const isLimited = caveats.some(({ kind }) => kind === "limit");
   const count = isLimited ? `${formatCount(hits.length)} shown; searched` : `${plural(hits.length, "hit")} in`;
   if (hits.length > 0)
     session.note(session.paint.soft(`${count} ${extentWords(searched)}; times in ${session.context.zone}`));
-  else if (!caveats.some(({ kind }) => kind === "time"))
-    session.note(`no matches in ${extentWords(searched)}${range && `, or none${range}`}`);
+  else if (!caveats.some(({ kind }) => kind === "time")) session.note(`no matches in ${extentWords(searched)}${range}`);
 }
 
 const extentWords = ({ messages, summaries, conversations }: Extent): string => {

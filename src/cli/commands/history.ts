@@ -1,4 +1,4 @@
-/** `lcm history`: what operators have changed, when, and whether it still holds. */
+/** `lcm history`: lists what operators changed, when, and whether it was undone. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Change } from "../../core/maintenance/history.ts";
@@ -11,20 +11,24 @@ import { listed, plural } from "../../core/base/format.ts";
 
 export const historyCommand = defineCommand({
   name: "history",
-  summary: "what was rewritten, dissolved, transplanted or fixed, and when",
+  summary: "list what was rewritten, dissolved, transplanted or fixed",
   description:
-    "What was rewritten, repaired, dissolved, transplanted, fixed, taken back, forgotten or pruned: one line for each " +
-    "change, newest first. All that one command did is one change.",
-  arguments: [["[conversation]", `only what was done to ${conversationWords}`]],
+    "List what was rewritten, repaired, dissolved, transplanted, fixed, undone, forgotten or pruned, newest first. " +
+    "Everything that one command did is one change.",
+  arguments: [["[conversation]", `only changes to ${conversationWords}`]],
   options: {
-    change: ["--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1)],
-    verbose: ["-v, --verbose", "every change like that"],
-    limit: ["--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20],
+    change: [
+      "--change <number>",
+      "show one change step by step, with its texts before and after",
+      wholeNumber(1, 1e15 - 1),
+    ],
+    verbose: ["-v, --verbose", "show every change like that"],
+    limit: ["--limit <n>", "list at most this many changes", wholeNumber(1, 1_000_000), 20],
   },
   examples: [
-    ["lcm history", "the newest changes"],
-    ["lcm history --change 12", "what change 12 did, as a diff"],
-    ["lcm undo 12", "what taking it back would do"],
+    ["lcm history", "list the newest changes"],
+    ["lcm history --change 12", "show what change 12 did, as a diff"],
+    ["lcm undo 12", "show what undoing it would do"],
   ],
   async run(session, { change, verbose = false, limit }, name?: string) {
     return await withLcm(session, "read", async (lcm) => {
@@ -35,7 +39,7 @@ export const historyCommand = defineCommand({
       const shown = changes.slice(0, limit);
       if (session.json)
         return session.printJson({ changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
-      if (shown.length === 0) session.note("nothing was changed by an operator yet");
+      if (shown.length === 0) session.note("no changes yet");
       else if (isDetailed) for (const each of shown) printDetails(session, each);
       else printList(session, shown, changes.length > shown.length);
     });
@@ -43,38 +47,36 @@ export const historyCommand = defineCommand({
 });
 
 const noSuchChange = (change: number, of?: string): LcmError =>
-  new LcmError("not_found", `there is no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {
-    hint: "`lcm history` lists the changes",
+  new LcmError("not_found", `no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {
+    hint: "list the changes with `lcm history`",
   });
 
 function printList(session: Session, changes: readonly Change[], isMore: boolean): void {
   const { paint, print, note } = session;
   const { lines, times } = changeTable(session, changes);
   for (const line of lines) print(line);
-  const more = isMore ? `the newest ${plural(changes.length, "change")}; --limit shows more; ` : "";
+  const more = isMore ? `the newest ${plural(changes.length, "change")}; raise --limit to see more; ` : "";
   note(
-    paint.soft(
-      `${more}${times}; \`lcm history --change N\` shows one, \`lcm undo N\` shows what taking it back would do`,
-    ),
+    paint.soft(`${more}${times}; \`lcm history --change N\` shows one, \`lcm undo N\` shows what undoing it would do`),
   );
 }
 
 function printDetails(session: Session, change: Change): void {
   const { paint, print, typed, context } = session;
   for (const line of changeLines(session, change, diffColumns(context.stdout))) print(line);
-  print(paint.soft(typed(standing(change))));
+  print(paint.soft(typed(stateWords(change))));
   print();
 }
 
-function standing({ state, undoneBy, wayBack }: Change): string {
+function stateWords({ state, undoneBy, wayBack }: Change): string {
   switch (state) {
     case "holds":
-      return `\`${wayBack} --apply\` takes it back`;
+      return `undo it with \`${wayBack} --apply\``;
     case "partly undone":
-      return `undone in part, by change ${listed(undoneBy.map(String))}; \`${wayBack} --apply\` takes back the rest`;
+      return `partly undone by change ${listed(undoneBy.map(String))}; undo the rest with \`${wayBack} --apply\``;
     case "undone":
-      return `undone by change ${listed(undoneBy.map(String))}; \`${wayBack} --apply\` does it again`;
+      return `undone by change ${listed(undoneBy.map(String))}; redo it with \`${wayBack} --apply\``;
     case "for good":
-      return wayBack === null ? "this cannot be undone" : `\`${wayBack} --apply\` copies them again`;
+      return wayBack === null ? "this cannot be undone" : `copy them again with \`${wayBack} --apply\``;
   }
 }

@@ -1,7 +1,4 @@
-/**
- * `lcm import`: transcripts in, and the conversations of other databases. Whatever could not be stored is named by file
- * and line, and the rest goes on.
- */
+/** `lcm import`: imports transcripts and other databases, and reports what it could not store by file and line. */
 
 import { databaseFileOf } from "../../core/model/database-file.ts";
 import { LcmError } from "../../core/base/errors.ts";
@@ -23,60 +20,56 @@ import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { breakLines } from "../../format/width.ts";
 
 const flags = {
-  session: ["--session <id>", "store it as this session, whatever the file says"],
-  sessionKey: ["--session-key <key>", "the session key, such as agent:main:main"],
-  agent: ["--agent <id>", "the agent it belongs to"],
-  describeFiles: ["--describe-files", "have the model describe large files, a call each; else it is done without"],
+  session: ["--session <id>", "store it under this session id, whatever the file says"],
+  sessionKey: ["--session-key <key>", "store it under this session key, such as agent:main:main"],
+  agent: ["--agent <id>", "store it for this agent"],
+  describeFiles: ["--describe-files", "describe large files with the model, one call each"],
 } as const satisfies OptionTable;
 
 type ImportOptions = OptionsOf<typeof flags>;
 
 export const importCommand = defineCommand({
   name: "import",
-  summary: "read in transcripts, or an archive; makes a missing database",
+  summary: "import transcripts or an archive; creates the database if needed",
   description:
-    "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
-    "grown, stores only what is new; so an import that was broken off is run again. An archive of `lcm prune`, a " +
-    "backup or another database brings in the conversations that are not here yet, with their summaries and files.",
+    "Import transcripts: session files (JSONL), or chats as JSONL or JSON. Importing a file again stores only what is new, " +
+    "so an interrupted import can simply be repeated. From an archive of `lcm prune`, a backup or another database, " +
+    "conversations that are missing here are imported with their summaries and files.",
   arguments: [["<path...>", "transcripts, folders with .jsonl and .json files, or databases"]],
   options: flags,
   examples: [
     ["lcm import session.jsonl", "one file"],
-    ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
-    ["lcm import chat.json --session support-42", "under a name of your own"],
-    ["lcm import old.db", "what `lcm prune --archive old.db` took out"],
+    ["lcm import ~/.openclaw/agents/main/sessions", "every transcript in a folder"],
+    ["lcm import chat.json --session support-42", "under a session id of your choice"],
+    ["lcm import old.db", "restore what `lcm prune --archive old.db` moved"],
   ],
   notes:
-    'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", ' +
-    '"timestamp" and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.',
+    'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with optional "id", ' +
+    'optionally "timestamp" and "name". Exit status 1: some lines could not be stored; they are listed.',
   run: importAll,
 });
 
 async function importAll(session: Session, options: ImportOptions, ...paths: readonly string[]): Promise<number> {
   const files = await findTranscripts(paths);
   if (options.session !== undefined && files.length > 1) {
-    throw new LcmError("invalid", `--session names one session, and these are ${files.length} files`, {
-      hint: "import them one by one, or leave --session out",
+    throw new LcmError("invalid", `--session takes one file, not ${files.length}`, {
+      hint: "import them one by one, or remove --session",
     });
   }
   const databases = new Set<string>();
   for (const { path, isFound } of files) if (!isFound && (await isDatabase(path))) databases.add(path);
   const naming = (["session", "sessionKey", "agent"] as const).find((name) => options[name] !== undefined);
   if (databases.size > 0 && naming !== undefined) {
-    throw new LcmError(
-      "invalid",
-      `${[...databases][0]} is a database: its conversations come as they are named there`,
-      {
-        hint: "leave --session, --session-key and --agent out",
-      },
-    );
+    throw new LcmError("invalid", `${[...databases][0]} is a database: its conversations keep their names`, {
+      hint: "remove --session, --session-key and --agent",
+    });
   }
   const work = async (lcm: Lcm): Promise<number> => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
       const outcome = databases.has(file.path)
         ? await importDatabase(session, lcm, file)
-        : await importFile(session, lcm, file, options, files.length === 1);
+        : await importFile(session, lcm, file, { ...options, isAlone: files.length === 1 });
       outcomes.push(outcome);
       if (!session.json) printOutcome(session, outcome);
     }
@@ -87,13 +80,12 @@ async function importAll(session: Session, options: ImportOptions, ...paths: rea
   return await withLcm(session, "import", work, options.describeFiles === true ? await describing(session) : {});
 }
 
-/** The model that describes large files; without one it was asked in vain. */
 async function describing({ context }: Session): Promise<Engine> {
   const summariser = await context.summariser();
-  const problem = summariser === null ? "no model is configured" : await summariser.check();
+  const problem = summariser === null ? "none is configured" : await summariser.check();
   if (summariser === null || problem !== null) {
     throw new LcmError("unavailable", `--describe-files needs a model: ${problem}`, {
-      hint: "LCM_SUMMARY_MODEL names one; without --describe-files they are described on this machine",
+      hint: "set LCM_SUMMARY_MODEL, or remove --describe-files to describe them without a model",
     });
   }
   const { values: settings } = await context.settings();
@@ -104,7 +96,7 @@ async function describing({ context }: Session): Promise<Engine> {
 type Outcome = { readonly path: string } & (
   | ({ readonly kind: "imported" } & Imported)
   | ({ readonly kind: "merged" } & Merged)
-  /** Found in a folder, and no transcript. */
+  /** A file in a folder that is not a transcript. */
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string }
 );
@@ -112,11 +104,11 @@ type Outcome = { readonly path: string } & (
 const isClean = (outcome: Outcome): boolean =>
   outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind !== "refused";
 
-/** In one piece, so that there is no telling how far it is. */
+/** One statement, so it cannot report progress. */
 async function importDatabase(session: Session, lcm: Lcm, { path, bytes }: TranscriptFile): Promise<Outcome> {
   const { context, json, note, paint } = session;
   if (context.stderr.isTerminal && !json && bytes > noticeableBytes)
-    note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one piece …`));
+    note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one step …`));
   return { kind: "merged", path, ...(await databaseFileOf(lcm.store).merge(path)) };
 }
 
@@ -126,8 +118,7 @@ async function importFile(
   session: Session,
   lcm: Lcm,
   file: TranscriptFile,
-  options: ImportOptions,
-  isAlone: boolean,
+  options: ImportOptions & { readonly isAlone: boolean },
 ): Promise<Outcome> {
   const { path } = file;
   const progress = session.progress(`importing ${sessionNameOf(path)}`);
@@ -141,8 +132,8 @@ async function importFile(
     const onProgress = (done: number): void => progress.update({ done, of: file.bytes, unit: "bytes" });
     return { kind: "imported", path, ...(await importTranscriptFile(lcm, file, target, onProgress)) };
   } catch (error) {
-    // One file that is no transcript does not keep the others out.
-    if (!(error instanceof LcmError) || error.code !== "invalid" || (isAlone && !file.isFound)) throw error;
+    // One file that is not a transcript does not stop the others.
+    if (!(error instanceof LcmError) || error.code !== "invalid" || (options.isAlone && !file.isFound)) throw error;
     return { kind: file.isFound ? "skipped" : "refused", path, reason: error.message };
   } finally {
     progress.end();
@@ -156,7 +147,7 @@ function printOutcome(session: Session, outcome: Outcome): void {
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
   if (outcome.kind === "merged") return printMerged(session, outcome);
   const { conversation, differing } = outcome;
-  if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty: there was nothing to store`);
+  if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   const columns = session.context.stdout.columns ?? Infinity;
   for (const line of breakLines(`${path}: ${place}${importedCounts(outcome)}`, columns)) print(line);
@@ -174,11 +165,11 @@ function printMerged({ print, context }: Session, outcome: Outcome & { kind: "me
   ];
   const parts = [
     ...(conversations.length === 0 ? ["nothing new"] : came),
-    ...(known.length === 0 ? [] : [`${plural(known.length, "conversation")} already here`]),
+    ...(known.length === 0 ? [] : [`${plural(known.length, "conversation")} already stored`]),
   ];
   for (const line of breakLines(`${path}: ${parts.join(", ")}`, context.stdout.columns ?? Infinity)) print(line);
   const renamed = conversations.filter(({ from, to }) => from !== to);
-  for (const { from, to } of renamed.slice(0, renamedShown)) print(`  its conversation ${from} is ${to} here`);
+  for (const { from, to } of renamed.slice(0, renamedShown)) print(`  its conversation ${from} is now ${to}`);
   if (renamed.length > renamedShown)
     print(`  and ${formatCount(renamed.length - renamedShown)} more; --json lists all`);
 }
@@ -194,11 +185,11 @@ function printMalformed({ paint, note }: Session, { path, malformed, torn }: Out
   for (const { position, reason } of malformed.slice(0, malformedShown)) {
     const isTorn = position === torn;
     note(
-      `${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is cut off; import the file again when it is complete" : reason}`,
+      `${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is incomplete; import the file again once it is finished" : reason}`,
     );
   }
   const more = malformed.length - malformedShown;
-  if (more > 0) note(`${path}: … and ${formatCount(more)} more; --json lists all`);
+  if (more > 0) note(`${path}: and ${formatCount(more)} more; --json lists all`);
 }
 
 const differingShown = 10;
@@ -206,13 +197,15 @@ const differingShown = 10;
 function printDiffering({ paint, note }: Session, path: string, differing: ImportReport["differing"]): void {
   for (const { position, key } of differing.slice(0, differingShown)) {
     const what = key.startsWith("@") ? `line ${position} of this session` : `entry ${key}`;
-    note(`${paint.caution(`${path}:${position}:`)} ${what} is stored with another content, which stays`);
+    note(
+      `${paint.caution(`${path}:${position}:`)} ${what} is already stored with different content; the stored one stays`,
+    );
   }
   const more = differing.length - differingShown;
   if (more > 0) note(`${path}: and ${plural(more, "line")} more; --json lists all`);
   if (differing.length > 0) {
     note(
-      `${paint.soft("hint:")} if this is another session, give it a name of its own: \`lcm import ${path} --session NAME\``,
+      `${paint.soft("hint:")} if this is another session, give it its own id: \`lcm import ${path} --session NAME\``,
     );
   }
 }

@@ -1,7 +1,4 @@
-/**
- * All commands, on any commander program: `lcm` itself, or a group of a host's own (`openclaw lcm …`). Whoever mounts
- * them gives the context, and ends the program where commander wants it to end.
- */
+/** Adds all commands to a commander program: `lcm` itself, or the group of a host (`openclaw lcm …`). */
 
 import type { Command } from "commander";
 import { exitInvalid } from "../failure.ts";
@@ -44,17 +41,17 @@ export type { CommandContext } from "./_session.ts";
 
 const groups = [
   {
-    heading: "Look:",
+    heading: "Inspect:",
     commands: [tuiCommand, statusCommand, conversationsCommand, messagesCommand, contextCommand, dagCommand],
   },
   {
     heading: "Recall:",
     commands: [grepCommand, askCommand, recentCommand, describeCommand, expandCommand, mcpCommand],
   },
-  { heading: "Work:", commands: [compactCommand, promptsCommand, demoCommand] },
-  { heading: "Bring in and take out:", commands: [importCommand, exportCommand] },
+  { heading: "Summarise and try out:", commands: [compactCommand, promptsCommand, demoCommand] },
+  { heading: "Import and export:", commands: [importCommand, exportCommand] },
   {
-    heading: "Look after:",
+    heading: "Maintain:",
     commands: [doctorCommand, repairCommand, historyCommand, undoCommand, backupCommand, restoreCommand],
   },
   {
@@ -63,24 +60,24 @@ const groups = [
   },
 ] as const;
 
-/** `json`: whether a program asks. It cannot be asked of commander, which may not have understood the command line. */
+/** `json` is passed in because commander may not have understood the command line. */
 export function addCommands(program: Command, context: CommandContext, json: boolean): void {
   const { stdout, stderr } = context;
   program
-    .option("--db <path>", "the database file (default: as set, else lcm.db in the state directory)")
-    .option("--json", "answer as JSON, for programs")
-    .option("--no-color", "no colours; NO_COLOR=1 does the same")
+    .option("--db <path>", "use this database file (default: as configured, else lcm.db in the state directory)")
+    .option("--json", "print JSON, for programs")
+    .option("--no-color", "print without colours, like NO_COLOR=1")
     .configureHelp({
       showGlobalOptions: true,
       visibleGlobalOptions: (command) =>
         command.parent === program ? program.options.filter(({ long }) => isFor(command.name(), long)) : [],
-      styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Taken out again where there are no colours.
+      styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Commander strips it where there are no colours.
       subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
     })
     .addHelpText("after", paragraph(exitStatuses))
     .addHelpText("after", zoneWords)
-    .helpOption("-h, --help", "show help; after a command, help for it with examples")
-    .showHelpAfterError("hint: add --help to see what is possible")
+    .helpOption("-h, --help", "show help; after a command, its help with examples")
+    .showHelpAfterError("hint: pass --help to see the usage")
     .configureOutput({
       writeOut: (text) => void stdout.stream.write(text),
       writeErr: (text) => void (json || stderr.stream.write(text)),
@@ -98,9 +95,9 @@ export function addCommands(program: Command, context: CommandContext, json: boo
   program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }
 
-/** Commander did not understand the command line, and has told people so; programs are told here. The exit status. */
-export function reportUsage({ stdout }: CommandContext, json: boolean, said: string): number {
-  const message = said.replace(/^error: /, "");
+/** Reports a usage error as JSON; commander has already printed it for people. Returns the exit status. */
+export function reportUsage({ stdout }: CommandContext, json: boolean, error: string): number {
+  const message = error.replace(/^error: /, "");
   if (json) stdout.stream.write(jsonText({ error: { code: "invalid", message } }));
   return exitInvalid;
 }
@@ -115,4 +112,4 @@ const argumentTerm = (argument: Command["registeredArguments"][number]): string 
 
 const exitStatuses =
   "Exit status: 0 ok, 1 findings, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.";
-const zoneWords = "Times are shown and typed in your own zone (TZ); JSON has UTC.";
+const zoneWords = "Times are shown and entered in your time zone (TZ); JSON uses UTC.";

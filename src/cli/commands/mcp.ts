@@ -1,4 +1,4 @@
-/** `lcm mcp`: the tools for editors and agents, over MCP. Stdout carries the protocol and nothing else. */
+/** `lcm mcp`: serves the recall tools to editors and agents over MCP. Stdout carries only the protocol. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Reader } from "../../core/recall/scope.ts";
@@ -11,34 +11,35 @@ import { oneLine } from "../../format/safe-text.ts";
 
 export const mcpCommand = defineCommand({
   name: "mcp",
-  summary: "offer recall to an editor or agent, over MCP",
+  summary: "serve recall to an editor or agent over MCP",
   description:
-    "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client, on stdin and stdout. It changes " +
-    "no conversation, and it may be started before there is a database.",
+    "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client on stdin and stdout. It changes no " +
+    "conversation, and it can be started before the database exists.",
   options: {
     conversation: [
       "--conversation <name>",
-      `whose session is read unless the client asks for more; ${conversationWords}`,
+      `read the session of this conversation unless the client asks for more; ${conversationWords}`,
     ],
   },
   examples: [
-    ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Claude Code"],
-    ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Codex"],
+    ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "add it to Claude Code"],
+    ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "add it to Codex"],
   ],
   notes:
-    "Without --conversation every conversation can be read. LCM_SCOPE_POLICY=own keeps a client to the session of " +
-    "--conversation, and LCM_SCOPE_POLICY=agent to those of its agent.",
+    "Without --conversation, clients can read every conversation. LCM_SCOPE_POLICY=own limits them to the session of " +
+    "--conversation, LCM_SCOPE_POLICY=agent to the sessions of its agent.",
   async run(session, { conversation }) {
     const { context, database } = session;
     const resolved = await context.settings();
     const policy = policyOf(resolved);
     if (policy !== "all" && conversation === undefined) {
-      throw new LcmError("invalid", `LCM_SCOPE_POLICY is ${policy}, and no conversation is named that it could mean`, {
-        hint: "name one with --conversation, or set LCM_SCOPE_POLICY=all",
+      throw new LcmError("invalid", `LCM_SCOPE_POLICY=${policy} needs a conversation`, {
+        hint: "pass --conversation NAME, or set LCM_SCOPE_POLICY=all",
       });
     }
     const say = (line: string): void => session.note(`lcm mcp: ${oneLine(line)}`);
-    if (context.isInteractive) session.note("this speaks MCP with a program, not with people; Ctrl-D ends it");
+    if (context.isInteractive)
+      session.note("this command is for MCP clients, not for a terminal; press Ctrl-D to end it");
     const connection = createConnection(database, async () =>
       database.open("search", await engineOf(context, resolved, say)),
     );
@@ -57,11 +58,11 @@ export const mcpCommand = defineCommand({
   },
 });
 
-/** The default is for agents that share a host. Whoever starts a server on their own machine may read all of it. */
+/** The default policy is for agents that share a host; the owner of the machine may read everything. */
 const policyOf = ({ values, sources }: ResolvedSettings): Reader["policy"] =>
   sources.scopePolicy === "default" ? "all" : values.scopePolicy;
 
-/** A model that cannot be used keeps nobody from searching: questions are then answered with excerpts. */
+/** If the model cannot be used, questions are answered with excerpts. */
 async function engineOf(
   context: CommandContext,
   { values: settings }: ResolvedSettings,
@@ -72,7 +73,7 @@ async function engineOf(
     return { settings, breaker: "heeded", model: summariser === null ? null : await summariser.create(settings) };
   } catch (error) {
     if (!(error instanceof LcmError)) throw error;
-    say(`no model will be asked: ${error.message}`);
+    say(`no model is used: ${error.message}`);
     return { settings };
   }
 }

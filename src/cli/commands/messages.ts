@@ -1,4 +1,4 @@
-/** `lcm messages`: what was said, a line each, or whole. */
+/** `lcm messages`: shows the messages of a conversation, one line each or in full. */
 
 import { messageFromStore } from "../../core/messages/codec.ts";
 import { messageName, roles } from "../../core/model/types.ts";
@@ -16,20 +16,20 @@ import { clockTime } from "../../format/times.ts";
 export const messagesCommand = defineCommand({
   name: "messages",
   summary: "show the messages of a conversation",
-  description: "Show the messages of a conversation: the newest 20, unless said otherwise.",
+  description: "Show the messages of a conversation, by default the newest 20.",
   arguments: [["<conversation>", conversationWords]],
   options: {
-    since: ["--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
-    before: ["--before <time>", "only before this time"],
-    role: ["--role <role>", "only of this role", roles],
-    limit: ["--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20],
-    fromStart: ["--from-start", "the oldest instead of the newest"],
-    full: ["--full", "whole messages, with reasoning, instead of a line each"],
+    since: ["--since <time>", "show messages from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "show messages before this time"],
+    role: ["--role <role>", "show messages of this role", roles],
+    limit: ["--limit <n>", "show at most this many", wholeNumber(1, 1_000_000), 20],
+    fromStart: ["--from-start", "show the oldest instead of the newest"],
+    full: ["--full", "show whole messages, with reasoning"],
   },
   examples: [
     ["lcm messages 3", "the newest 20 of conversation 3"],
-    ["lcm messages 3 --from-start --limit 5 --full", "how it began, in full"],
-    ["lcm messages agent:main:main --since 2h --role user", "what was asked in the last two hours"],
+    ["lcm messages 3 --from-start --limit 5 --full", "the first five, in full"],
+    ["lcm messages agent:main:main --since 2h --role user", "what the user said in the last two hours"],
     ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
   ],
   async run(session, options, name) {
@@ -61,8 +61,8 @@ const toJson = (message: Message): unknown => {
 
 function footer(session: Session, { id, totals }: Conversation, messages: readonly Message[], limit: number): string {
   const all = `${formatCount(totals.messages)} in conversation ${id}`;
-  if (messages.length === 0) return `no such message among the ${all}`;
-  const more = messages.length < limit || totals.messages <= limit ? "" : "; --limit shows more";
+  if (messages.length === 0) return `no matches among the ${all}`;
+  const more = messages.length < limit || totals.messages <= limit ? "" : "; raise --limit to see more";
   return `${plural(messages.length, "message")} of ${all}${more}; times in ${session.context.zone}`;
 }
 

@@ -1,7 +1,4 @@
-/**
- * `lcm prompts`: what a model is told when it writes a summary. Which templates hold, what one says, files to start from,
- * and the very prompt that a summary was or would be asked for with.
- */
+/** `lcm prompts`: lists, shows and exports the prompt templates, and renders the exact prompt of a summary. */
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -25,29 +22,29 @@ import { harmless } from "../../format/safe-text.ts";
 
 export const promptsCommand = defineCommand({
   name: "prompts",
-  summary: "show, change and try the prompts that summaries are written with",
+  summary: "show, customise and try the prompts for summaries",
   description:
-    "Show the prompts that summaries are written with. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or " +
-    "condensed-d3.txt in the prompt folder replaces the built-in one for its depth.",
+    "Show the prompts for summaries. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or condensed-d3.txt in the prompt " +
+    "folder replaces the built-in prompt for its depth.",
   options: {
-    list: ["--list", "which templates hold and where each comes from; the default"],
-    show: ["--show <name>", "what one of them says", templateNames],
-    export: ["--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"],
-    render: ["--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"],
-    force: ["--force", "with --export: replace files that are there"],
+    list: ["--list", "list the templates in use and where each comes from (the default)"],
+    show: ["--show <name>", "print one template", templateNames],
+    export: ["--export [folder]", "write the built-in templates as files to edit (default: to the prompt folder)"],
+    render: ["--render <what>", "print the exact prompt of a summary (by id), or of the next pass of a conversation"],
+    force: ["--force", "with --export: overwrite existing files"],
   },
   exclusive: [["list", "show", "export", "render"]],
   examples: [
-    ["lcm prompts", "which templates hold"],
-    ["lcm prompts --show leaf", "what the one for leaves says"],
-    ["lcm prompts --export", "files to edit, in the prompt folder"],
-    ["lcm prompts --render sum_0123456789abcdef", "what the model is given for this summary"],
-    ["lcm prompts --render 3", "what it would be given next in conversation 3"],
+    ["lcm prompts", "list the templates in use"],
+    ["lcm prompts --show leaf", "print the template for leaves"],
+    ["lcm prompts --export", "write files to edit into the prompt folder"],
+    ["lcm prompts --render sum_0123456789abcdef", "print what the model gets for this summary"],
+    ["lcm prompts --render 3", "print what it would get next for conversation 3"],
   ],
-  notes: "Exit status 1 of the list means that a file cannot be used; it is named.",
+  notes: "Exit status 1 of the list: a file cannot be used; the list names it.",
   async run(session, options) {
     if (options.force === true && options.export === undefined) {
-      throw new LcmError("invalid", "--force goes with --export", { hint: "leave it out" });
+      throw new LcmError("invalid", "--force needs --export", { hint: "remove --force, or add --export" });
     }
     const files = await session.context.prompts();
     if (options.show !== undefined) show(session, files, options.show);
@@ -58,7 +55,6 @@ export const promptsCommand = defineCommand({
   },
 });
 
-/** Whoever needs a template that cannot be used is told why. */
 function demand({ problems }: PromptFiles, name: TemplateName): void {
   const problem = problems.get(name);
   if (problem !== undefined) throw problem;
@@ -97,7 +93,7 @@ function list(
       name,
       tokens === null ? "–" : formatCount(tokens),
       use,
-      `${basename(source)}${problem === null ? "" : ", cannot be used"}`,
+      `${basename(source)}${problem === null ? "" : ", unusable"}`,
     ]),
     columns,
     paint,
@@ -107,11 +103,10 @@ function list(
     note(`${paint.bad("problem:")} ${message}`);
     if (hint !== undefined) note(`${paint.soft("hint:")} ${hint}`);
   }
-  note(paint.soft(`files in ${dir} replace the built-in ones; --export writes them there to start from`));
+  note(paint.soft(`files in ${dir} replace the built-in templates; --export writes them there`));
   return status;
 }
 
-/** Of what, and what becomes of it. */
 const templateUses: Readonly<Record<TemplateName, string>> = {
   leaf: "messages → leaf",
   "condensed-d1": "leaves → d1",
@@ -134,25 +129,23 @@ function exportAll(session: Session, { dir }: PromptFiles, to: string | true, fo
   }));
   const there = files.map(({ path }) => path).filter((path) => existsSync(path));
   if (there.length > 0 && !force) {
-    throw new LcmError("conflict", `${listed(there)} ${there.length === 1 ? "exists" : "exist"} already`, {
-      hint: "--force replaces them; --export FOLDER writes elsewhere",
+    throw new LcmError("conflict", `${listed(there)} ${there.length === 1 ? "already exists" : "already exist"}`, {
+      hint: "pass --force to overwrite, or --export FOLDER to write elsewhere",
     });
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const { path, text } of files) writeFileSync(path, text);
   if (session.json) return session.printJson({ written: files.map(({ path }) => path) });
   for (const { path } of files) session.print(path);
-  session.note(
-    folder === dir ? "edit them; the next summary is written with them" : `they hold once they lie in ${dir}`,
-  );
+  session.note(folder === dir ? "edit them; the next summary uses them" : `to use them, move them to ${dir}`);
 }
 
-// ── The very prompt ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The exact prompt ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Rendered {
   readonly request: CompletionRequest;
   readonly depth: number;
-  /** Where the text before it comes from. */
+  /** Where the preceding summary in the prompt comes from. */
   readonly previousContext: "recorded" | "recomputed" | "none" | "as it is now";
 }
 
@@ -175,16 +168,16 @@ async function render(session: Session, files: PromptFiles, what: string): Promi
   note(paint.soft(`template ${template}, ${plural(inputTokens, "token")}, previous context: ${previousContext}`));
 }
 
-/** Takes the prompt down instead of answering it: what it writes down is what any other model would get. */
-function createListener(): Model & { readonly heard: readonly CompletionRequest[] } {
-  const heard: CompletionRequest[] = [];
+/** A model that records the request it gets instead of answering it. */
+function createRecorder(): Model & { readonly recorded: readonly CompletionRequest[] } {
+  const recorded: CompletionRequest[] = [];
   return {
     provider: "none",
-    name: "listener",
-    heard,
+    name: "recorder",
+    recorded,
     async complete(request) {
-      heard.push(request);
-      return { kind: "refused", refusal: "cancelled", message: "only the prompt was asked for" };
+      recorded.push(request);
+      return { kind: "refused", refusal: "cancelled", message: "only the prompt was requested" };
     },
   };
 }
@@ -195,28 +188,28 @@ async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Re
   const rules = rewriteRules(settings, await lcm.find(String(summary.conversation)));
   const source = await sourceOfSummary(store, summary, { targets: rules, zone: settings.timezone });
   if (source === null) {
-    throw new LcmError("invalid", `${id} was not written from sources: it was carried over`, {
+    throw new LcmError("invalid", `${id} has no sources: it was carried over from another segment`, {
       hint:
         summary.carriedFrom === null
-          ? "`lcm doctor` says more"
-          : `render ${summary.carriedFrom}, which it was carried from`,
+          ? "check it with `lcm doctor`"
+          : `render the original: \`lcm prompts --render ${summary.carriedFrom}\``,
     });
   }
   const recorded = summary.previousContext;
   const previousContext = recorded ?? source.previousContext;
-  const listener = createListener();
+  const recorder = createRecorder();
   const asked = { ...source, previousContext };
-  await summarize({ model: listener, settings, templates }, asked, { onRefusal: "wait" });
+  await summarize({ model: recorder, settings, templates }, asked, { onRefusal: "wait" });
   const isThere = previousContext !== null && summary.depth <= 1;
   return {
-    request: mustHear(listener.heard, `${id} stands for too little to ask a model about it`),
+    request: recordedBy(recorder, `${id} covers too little for a model to summarise`),
     depth: summary.depth,
     previousContext: !isThere ? "none" : recorded === null ? "recomputed" : "recorded",
   };
 }
 
-function mustHear(heard: readonly CompletionRequest[], otherwise: string): CompletionRequest {
-  const [request] = heard;
+function recordedBy({ recorded }: ReturnType<typeof createRecorder>, otherwise: string): CompletionRequest {
+  const [request] = recorded;
   if (request === undefined) throw new LcmError("not_found", otherwise);
   return request;
 }
@@ -225,12 +218,12 @@ async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise
   const { id } = await lcm.find(name);
   const { passes: planned, due } = await lcm.planCompaction({ conversation: id, mode: "sweep" });
   const settings = { ...lcm.settings, summaryConcurrency: 1 };
-  const listener = createListener();
-  const deps = { store: lcm.store, settings, templates, model: listener, leftAlone: new Set<string>() };
+  const recorder = createRecorder();
+  const deps = { store: lcm.store, settings, templates, model: recorder, leftAlone: new Set<string>() };
   const passes = new Passes(deps, { conversation: id, onRefusal: "wait" }, due);
   const rules = rulesOf(settings, false, due.budget);
-  // The first refusal ends them, so nothing is folded.
+  // The recorder refuses, which ends the passes before anything is folded.
   if ((await passes.foldLeaves(rules, 1)) === null) await passes.condense(rules);
-  const request = mustHear(listener.heard, `there is nothing to fold in conversation ${id}`);
+  const request = recordedBy(recorder, `conversation ${id} has nothing to fold`);
   return { request, depth: planned[0]?.depth ?? 0, previousContext: "as it is now" };
 }

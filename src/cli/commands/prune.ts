@@ -1,4 +1,4 @@
-/** `lcm prune`: old conversations, deleted for good or put into an archive that `lcm import` brings back. */
+/** `lcm prune`: deletes old conversations, or moves them to an archive that `lcm import` can restore. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -19,11 +19,14 @@ import { clockTime } from "../../format/times.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
-  olderThan: ["--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01"],
-  match: ["--match <pattern>", "the session key or session id is like this; * stands for anything"],
-  hidden: ["--hidden", "the session was deleted in the host"],
-  archive: ["--archive <file>", "put them into this file first, a database of its own"],
-  delete: ["--delete", "only delete them"],
+  olderThan: [
+    "--older-than <age>",
+    "select conversations inactive for this long, or since this day: 90d, 12w, 1y, 2026-01-01",
+  ],
+  match: ["--match <pattern>", "select by session key or session id; * matches anything"],
+  hidden: ["--hidden", "select conversations whose session was deleted in the host"],
+  archive: ["--archive <file>", "move them to this file, which is a database itself"],
+  delete: ["--delete", "delete them permanently"],
   ...applyOptions,
   ...backupOption,
 } as const satisfies OptionTable;
@@ -32,22 +35,22 @@ type PruneCommandOptions = OptionsOf<typeof flags>;
 
 export const pruneCommand = defineCommand({
   name: "prune",
-  summary: "take old conversations out: into an archive, or for good",
+  summary: "archive or delete old conversations",
   description:
-    "Take old conversations out of the database, with all that belongs to them: into an archive, or for good. What is " +
-    "said here adds up: only conversations that meet all of it go.",
+    "Archive or delete old conversations, with everything that belongs to them. Only conversations that match all given " +
+    "options are selected.",
   arguments: [["[conversation...]", "only these: numbers, session keys or session ids"]],
   options: flags,
   examples: [
-    ["lcm prune --older-than 1y", "what would go, and how much space returns"],
-    ["lcm prune --older-than 1y --archive old.db --apply", "take it out"],
-    ["lcm import old.db", "bring it back"],
-    ["lcm --db old.db grep invoice", "or only look into it"],
-    ["lcm prune --match 'agent:*:cron:*' --older-than 30d --delete --apply", "for good"],
+    ["lcm prune --older-than 1y", "show what would go, and how much space it frees"],
+    ["lcm prune --older-than 1y --archive old.db --apply", "archive it"],
+    ["lcm import old.db", "restore it"],
+    ["lcm --db old.db grep invoice", "search the archive"],
+    ["lcm prune --match 'agent:*:cron:*' --older-than 30d --delete --apply", "delete permanently"],
   ],
   notes:
-    "`lcm undo` does not bring back what was pruned; the archive does, or the backup that is made first: " +
-    "`lcm import` takes either.",
+    "`lcm undo` cannot restore pruned conversations; `lcm import` can, from the archive or from the backup that is made " +
+    "first.",
   run: pruneAll,
 });
 
@@ -66,10 +69,10 @@ async function pruneAll(session: Session, options: PruneCommandOptions, ...names
       beforeDeleting: async () => {
         backup = await backUpFirst(session, options);
         if (session.context.stderr.isTerminal && !session.json)
-          session.note(session.paint.soft("deleting, and giving the space back …"));
+          session.note(session.paint.soft("deleting and shrinking the file …"));
       },
       onReplan: (again) => {
-        session.note("a conversation changed meanwhile: planned again");
+        session.note("a conversation changed meanwhile; here is the new plan");
         if (!session.json) printPlan(session, again, options);
       },
     });
@@ -77,23 +80,24 @@ async function pruneAll(session: Session, options: PruneCommandOptions, ...names
       const { plan: done = plan, ...rest } = result ?? {};
       session.printJson({ dryRun: false, applied: result !== null, plan: done, result: result && rest, backup });
     } else if (result !== null) printResult(session, result, backup);
-    else if (archive !== undefined) session.note(`nothing was deleted; ${archive} is out of date, and can go`);
+    else if (archive !== undefined) session.note(`nothing was deleted; ${archive} is out of date and can be removed`);
   });
 }
 
-/** Undefined for `--delete`, and as long as it is not said in a dry run. */
+/** Undefined for `--delete`, and in a dry run without `--archive`. */
 function archivePath(options: PruneCommandOptions, applying: boolean): string | undefined {
   const { archive, delete: deleting } = options;
   if (archive !== undefined && deleting === true)
-    throw new LcmError("invalid", "--archive and --delete contradict each other", { hint: "give one of them" });
-  if (archive?.trim() === "") throw new LcmError("invalid", "--archive names no file", { hint: "for example old.db" });
+    throw new LcmError("invalid", "--archive and --delete exclude each other", { hint: "pass only one of them" });
+  if (archive?.trim() === "")
+    throw new LcmError("invalid", "--archive needs a file name", { hint: "for example --archive old.db" });
   if (applying && !isDecided(options)) {
-    throw new LcmError("invalid", "--apply wants to know what becomes of them", {
-      hint: "--archive FILE puts them into a file that `lcm import` brings back; --delete deletes them",
+    throw new LcmError("invalid", "--apply needs --archive or --delete", {
+      hint: "pass --archive FILE to move them to a file that `lcm import` can restore, or --delete to delete them",
     });
   }
   if (archive !== undefined && existsSync(archive))
-    throw new LcmError("conflict", `${resolve(archive)} exists already`, { hint: "name another file" });
+    throw new LcmError("conflict", `${resolve(archive)} already exists`, { hint: "choose another file" });
   return archive === undefined ? undefined : resolve(archive);
 }
 
@@ -114,27 +118,27 @@ async function requestOf(
   };
 }
 
-/** Whoever writes `6m` means months, and must not get minutes; nor does anybody mean a day that is yet to come. */
+/** Rejects `6m`, which would mean minutes where months are meant, and days in the future. */
 function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
   if (/^\d+[mh]$/i.test(text.trim())) {
-    throw new LcmError("invalid", `--older-than is ${JSON.stringify(text)}, and counts in days, weeks or years`, {
-      hint: "six months are 26w or 180d",
+    throw new LcmError("invalid", `--older-than takes days, weeks or years, not ${JSON.stringify(text)}`, {
+      hint: "for six months, pass 26w or 180d",
     });
   }
   const when = parseWhen("--older-than", text, zone, now);
   if (when <= now) return when;
-  throw new LcmError("invalid", `--older-than is ${JSON.stringify(text)}, which is yet to come`, {
-    hint: "every conversation is older than that; name a day in the past",
+  throw new LcmError("invalid", `--older-than is in the future: ${JSON.stringify(text)}`, {
+    hint: "pass a day in the past",
   });
 }
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const rowsShown = 50;
 
 function printPlan(session: Session, { conversations, totals }: PrunePlan, options: PruneCommandOptions): void {
   const { print, note, paint, columns, context } = session;
-  if (conversations.length === 0) return print("no conversation is like that: nothing to do");
+  if (conversations.length === 0) return print("no matching conversations; nothing to do");
   const rows = conversations
     .slice(0, rowsShown)
     .map((each) => [
@@ -162,7 +166,7 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan, optio
   if (conversations.length > rows.length)
     print(`and ${formatCount(conversations.length - rows.length)} more; --json lists all`);
   print();
-  const going = `${contentsOf(totals)} to go${whereTo(options)}: ${spaceOf(totals)}`;
+  const going = `${actionWords(options)} ${contentsOf(totals)}: ${spaceOf(totals)}`;
   for (const line of breakLines(going, columns)) print(line);
   const warned = Map.groupBy(
     conversations.flatMap(({ conversation, warnings }) => warnings.map((warning) => ({ conversation, warning }))),
@@ -176,8 +180,8 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan, optio
   note(paint.soft(`times in ${context.zone}`));
 }
 
-const whereTo = ({ archive, delete: deleting }: PruneCommandOptions): string =>
-  archive !== undefined ? ` into ${resolve(archive)}` : deleting === true ? " for good" : "";
+const actionWords = ({ archive, delete: deleting }: PruneCommandOptions): string =>
+  archive !== undefined ? `archives to ${resolve(archive)}` : deleting === true ? "permanently deletes" : "selected";
 
 const contentsOf = ({ conversations, messages, summaries }: PrunePlan["totals"]): string =>
   `${plural(conversations, "conversation")} with ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")}`;
@@ -187,7 +191,8 @@ const spaceOf = ({ bytes, files, fileBytes }: PrunePlan["totals"]): string =>
 
 const isDecided = ({ archive, delete: deleting }: PruneCommandOptions): boolean =>
   archive !== undefined || deleting === true;
-const undecided = "nothing was changed; --archive FILE --apply takes them out, --delete --apply deletes them";
+const undecided =
+  "nothing was changed; pass --archive FILE --apply to archive them, or --delete --apply to delete them";
 
 function printResult(session: Session, result: Pruned, backup: string | null): void {
   const { print, note } = session;
@@ -200,11 +205,11 @@ function printResult(session: Session, result: Pruned, backup: string | null): v
   print(`deleted ${plural(plan.totals.conversations, "conversation")}${shrunk}`);
   if (bytes === 0 && reusable > 0) {
     note(
-      `the file is as large as before, with ${formatBytes(reusable)} free in it for what comes next: another program has ` +
-        "it open, or the disk is full. The next prune gives the space back if it can.",
+      `the file keeps its size, with ${formatBytes(reusable)} free for new data: another program has it open, or the disk ` +
+        "is full. The next prune tries again to shrink it.",
     );
   }
   const source = archive?.path ?? backup;
   const them = plan.totals.conversations === 1 ? "it" : "them";
-  if (source !== null) note(`\`lcm import ${source}\` brings ${them} back`);
+  if (source !== null) note(`restore ${them} with \`lcm import ${source}\``);
 }

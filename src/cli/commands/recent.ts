@@ -1,4 +1,4 @@
-/** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
+/** `lcm recent`: shows what happened between two times, as summaries, or messages not summarised yet. */
 
 import { lastSaidAt } from "../../core/recall/grep.ts";
 import type { Recent } from "../../core/recall/recent.ts";
@@ -15,20 +15,24 @@ import { clockTime } from "../../format/times.ts";
 
 export const recentCommand = defineCommand({
   name: "recent",
-  summary: "what happened lately, or between two times",
+  summary: "show what happened recently, or between two times",
   description:
-    "What happened between two times, oldest first: summaries, the finer the less there is to tell, and messages where " +
-    "nothing is summarised yet. Without a time: the last 24 hours.",
+    "Show what happened between two times, oldest first, by default in the last 24 hours: as summaries, in as much detail " +
+    "as fits, and as messages where nothing is summarised yet.",
   options: {
-    since: ["--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
-    before: ["--before <time>", "until this time"],
+    since: ["--since <time>", "show from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "show until this time"],
     conversation: reachOptions.conversation,
-    tokens: ["--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+    tokens: [
+      "--tokens <n>",
+      "show at most this many tokens (default: LCM_MAX_EXPAND_TOKENS, 4,000)",
+      wholeNumber(1, tokensMax),
+    ],
   },
   examples: [
     ["lcm recent", "the last 24 hours"],
     ["lcm recent --since yesterday --before today", "yesterday"],
-    ["lcm recent --since 7d --tokens 20000", "the last week, at length"],
+    ["lcm recent --since 7d --tokens 20000", "the last week, in detail"],
   ],
   async run(session, options) {
     const { tokens } = options;
@@ -57,13 +61,13 @@ function print(
   }
   if (leftOut.items > 0)
     note(
-      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} of ${formatCount(leftOut.tokens)} tokens left out; ` +
-        "--tokens tells more, or ask for less time",
+      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} (${formatCount(leftOut.tokens)} tokens) left out; ` +
+        "raise --tokens, or choose a shorter time",
     );
-  if (isBounded) note(`${paint.caution("note:")} there is more in that time than was looked at; ask for less of it`);
+  if (isBounded) note(`${paint.caution("note:")} not everything in that time was read; choose a shorter time`);
   if (items.length > 0) return note(paint.soft(`${countWords(items, tokens)}; ${span}`));
-  note(`nothing was said ${span}`);
-  if (last === null) return note("nothing is stored yet");
+  note(`no messages ${span}`);
+  if (last === null) return note("no messages are stored yet");
   const day = clockTime(last, context.zone).slice(0, "2026-02-17".length);
-  note(`the newest message is of ${formatTimestamp(last, context.zone)}: \`lcm recent --since ${day}\``);
+  note(`the newest message is from ${formatTimestamp(last, context.zone)}; run \`lcm recent --since ${day}\``);
 }

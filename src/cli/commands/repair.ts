@@ -1,4 +1,4 @@
-/** `lcm repair`: new texts for the summaries that `lcm doctor` finds fault with. */
+/** `lcm repair`: rewrites the summaries that `lcm doctor` reports. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { headline } from "../../format/conversations.ts";
@@ -9,29 +9,28 @@ import { defineCommand } from "./_session.ts";
 
 export const repairCommand = defineCommand({
   name: "repair",
-  summary: "have faulty summaries written anew by a model",
+  summary: "rewrite faulty summaries with a model",
   description:
-    "Have the summaries written anew that are empty, cut short, outdated, longer than what they stand for, or made without a " +
-    "model. A dry run asks the model too, after saying what that costs, and shows old and new; --apply puts the " +
-    "new texts in place, and `lcm undo` takes them back.",
+    "Rewrite summaries that are empty, cut short, outdated, longer than their sources, or made without a model. A dry run " +
+    "shows the cost, calls the model and shows the old and new texts; --apply replaces them, and `lcm undo` undoes it.",
   arguments: [["[conversation]", `only ${conversationWords}`]],
   options: {
-    all: ["--all", "of all conversations, which is the default"],
+    all: ["--all", "repair all conversations (the default)"],
     ...rewritingOptions,
   },
   examples: [
-    ["lcm repair --estimate", "what is to be repaired, and what that would cost"],
-    ["lcm repair 3 --diff", "what would change in conversation 3"],
-    ["lcm repair 3 --apply", "do it"],
+    ["lcm repair --estimate", "list faulty summaries and estimate the cost"],
+    ["lcm repair 3 --diff", "draft new texts for conversation 3, as diffs"],
+    ["lcm repair 3 --apply", "apply them"],
   ],
   notes: modelWords,
   async run(session, options, name?: string) {
     if (name !== undefined && options.all === true) {
-      throw new LcmError("invalid", "a conversation and --all contradict each other", { hint: "give one of them" });
+      throw new LcmError("invalid", "a conversation and --all exclude each other", { hint: "pass only one of them" });
     }
     return await rewriteChosen(session, options, "repair", async (lcm) => {
       const only = name === undefined ? null : await lcm.find(name);
-      const progress = session.progress("looking for faults");
+      const progress = session.progress("checking summaries");
       const plan = await lcm
         .planRepair(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
         .finally(() => progress.end());

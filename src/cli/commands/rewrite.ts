@@ -1,4 +1,4 @@
-/** `lcm rewrite`: new texts for summaries, written by a model from what they stand for. */
+/** `lcm rewrite`: rewrites summaries with a model, from their sources. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -12,25 +12,24 @@ import { defineCommand } from "./_session.ts";
 
 export const rewriteCommand = defineCommand({
   name: "rewrite",
-  summary: "have summaries written anew by a model",
+  summary: "rewrite summaries with a model",
   description:
-    "Have summaries written anew by a model, from the messages or summaries they stand for as these are now. Their ids, " +
-    "sources and places stay. A dry run asks the model too, after saying what that costs, and shows old and new; " +
-    "--apply puts the new texts in place, and `lcm undo` takes them back.",
+    "Rewrite summaries with a model, from the current text of their sources. Ids, sources and positions stay the same. A dry " +
+    "run shows the cost, calls the model and shows the old and new texts; --apply replaces them, and `lcm undo` undoes it.",
   arguments: [["<conversation>", conversationWords]],
   options: {
-    summary: ["--summary <id>", "this one"],
+    summary: ["--summary <id>", "rewrite this summary"],
     summaryId: ["--summary-id <id>", null],
-    depth: ["--depth <n>", "all of this depth, 0 for leaves", wholeNumber(0, 1_000)],
-    all: ["--all", "all, sources before what was made from them"],
+    depth: ["--depth <n>", "rewrite all of this depth, 0 for leaves", wholeNumber(0, 1_000)],
+    all: ["--all", "rewrite all, sources before the summaries made from them"],
     ...rewritingOptions,
   },
   examples: [
-    ["lcm rewrite 3 --all --estimate", "what it would cost"],
-    ["lcm rewrite 3 --summary sum_0123456789abcdef", "old and new of one"],
-    ["lcm rewrite 3 --summary sum_0123456789abcdef --apply", "put that draft in place"],
-    ["lcm rewrite 3 --depth 1 --diff", "all of depth 1, as diffs"],
-    ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "all, by this model"],
+    ["lcm rewrite 3 --all --estimate", "estimate the cost"],
+    ["lcm rewrite 3 --summary sum_0123456789abcdef", "draft one and compare"],
+    ["lcm rewrite 3 --summary sum_0123456789abcdef --apply", "apply that draft"],
+    ["lcm rewrite 3 --depth 1 --diff", "draft all of depth 1, as diffs"],
+    ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "rewrite all with this model"],
   ],
   notes: modelWords,
   async run(session, options, name) {
@@ -39,9 +38,9 @@ export const rewriteCommand = defineCommand({
     if (given.length !== 1) {
       throw new LcmError(
         "invalid",
-        given.length === 0 ? "it is not said which summaries" : "more than one choice is made",
+        given.length === 0 ? "missing: which summaries" : "--summary, --depth and --all exclude each other",
         {
-          hint: "give one of --summary ID, --depth N and --all",
+          hint: "pass one of --summary ID, --depth N or --all",
         },
       );
     }
@@ -66,7 +65,7 @@ export const rewriteCommand = defineCommand({
 async function ownSummary(lcm: Lcm, { id: own }: Conversation, given: string): Promise<SummaryId> {
   const { id, conversation } = await findSummary(lcm, given);
   if (conversation === own) return id;
-  throw new LcmError("invalid", `${id} is of conversation ${conversation}, not of ${own}`, {
-    hint: `\`lcm rewrite ${conversation} --summary ${id}\``,
+  throw new LcmError("invalid", `${id} belongs to conversation ${conversation}, not ${own}`, {
+    hint: `run \`lcm rewrite ${conversation} --summary ${id}\``,
   });
 }

@@ -1,4 +1,4 @@
-/** `lcm status`: what there is, how much of it the model sees, who writes summaries and what that cost, what is set. */
+/** `lcm status`: shows what is stored, what is in context, the model and its usage, and changed settings. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
@@ -11,13 +11,13 @@ import { facts } from "../../format/table.ts";
 
 export const statusCommand = defineCommand({
   name: "status",
-  summary: "what is stored, how much of it is in context, what is set",
+  summary: "show what is stored, what is in context, and which settings apply",
   description:
     "Show what is stored, how much of it is in context, whether compaction is due and what the last one saved, which model " +
-    "writes summaries and what it was asked for, and which settings are not the default.",
+    "writes summaries and how much it was used, and which settings differ from their defaults.",
   examples: [
-    ["lcm status", "the database of this user"],
-    ["lcm status --db old.db --json", "another one, as JSON"],
+    ["lcm status", "your own database"],
+    ["lcm status --db old.db --json", "another database, as JSON"],
   ],
   async run(session) {
     const settings = changedSettings(await session.context.settings());

@@ -1,16 +1,16 @@
-/** `lcm transplant`: copies what one conversation's context knows in front of another's, with all that lies below it. */
+/** `lcm transplant`: copies the summaries of one conversation, with their sources, into another. */
 
 import type { Transplantation } from "../../core/maintenance/transplant.ts";
 import { transplantationLines, transplantedWords } from "../../format/transplant.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { defineCommand, indexAll, withLcm } from "./_session.ts";
 
 export const transplantCommand = defineCommand({
   name: "transplant",
   summary: "copy the summaries of one conversation into another",
   description:
-    "Copy the summaries of one conversation's context, and everything below them down to the messages, in front of " +
-    "another's context. The source stays as it is, and the copies are the target's own.",
+    "Copy the summaries in the context of one conversation, with everything below them down to the messages, to the start of " +
+    "another's context. The source does not change, and the copies belong to the target.",
   arguments: [
     ["<source>", "the conversation to copy from: its number, session key or session id"],
     ["<target>", "the conversation to copy into"],
@@ -20,13 +20,13 @@ export const transplantCommand = defineCommand({
     ...applyOptions,
   },
   examples: [
-    ["lcm transplant 553 642", "what would be copied"],
+    ["lcm transplant 553 642", "show what would be copied"],
     ["lcm transplant 553 642 --apply", "copy it"],
-    ["lcm transplant agent:main:main agent:main:work --apply", "by session key: their newest segments"],
+    ["lcm transplant agent:main:main agent:main:work --apply", "by session key: the newest segments"],
   ],
   notes:
-    "Messages of the source that are not under a summary are not copied; `lcm compact` folds them first. What the " +
-    "target holds already is not copied again (exit status 4).",
+    "Messages of the source that no summary covers are not copied; fold them first with `lcm compact`. If the target " +
+    "already has these summaries, nothing is copied (exit status 4).",
   async run(session, options, from, into) {
     const applying = isApplying(options);
     return await withLcm(session, applying ? "write" : "read", async (lcm) => {
@@ -41,7 +41,7 @@ export const transplantCommand = defineCommand({
       if (!applying) return endAtPlan(session, applying, plan);
       const backup = await backUpFirst(session, options);
       const done = await lcm.transplant(plan, (replanned) => {
-        if (!session.json) session.note(`conversation ${source.id} changed meanwhile: planned again`);
+        if (!session.json) session.note(`conversation ${source.id} changed meanwhile; here is the new plan`);
         show(replanned);
       });
       await indexAll(session, lcm);
@@ -50,7 +50,7 @@ export const transplantCommand = defineCommand({
       const { plan: applied, ...result } = done;
       if (session.json) return session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
       session.print(`${transplantedWords(result, target.id)}.`);
-      sayUndo(session, result.change);
+      noteUndo(session, result.change);
     });
   },
 });

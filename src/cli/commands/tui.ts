@@ -1,4 +1,4 @@
-/** `lcm tui`, which `lcm` alone and `lcm-tui` lead to: everything there is, to walk through and to set right. */
+/** `lcm tui`, also run by `lcm` alone and `lcm-tui`: browses and repairs everything in the terminal. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { providerOptions } from "./_options.ts";
@@ -6,31 +6,28 @@ import { adoptIfOlder, defineCommand } from "./_session.ts";
 
 export const tuiCommand = defineCommand({
   name: "tui",
-  summary: "walk through everything in the terminal, and set it right",
+  summary: "browse and repair everything in the terminal",
   description:
-    "Walk through conversations, messages, summaries and contexts, search them, and rewrite, dissolve, transplant or undo " +
-    "what you see. Nothing is written before you say yes to a plan.",
+    "Browse conversations, messages, summaries and contexts, search them, and rewrite, dissolve, transplant or undo. " +
+    "Nothing is written before you confirm a plan.",
   options: {
-    sessions: [
-      "--sessions <folder>",
-      "where the host keeps its transcripts (default: those under OpenClaw's state directory)",
-    ],
-    readOnly: ["--read-only", "change nothing, whatever is pressed"],
-    model: ["--model <name>", "which model writes summaries anew, as provider/model"],
+    sessions: ["--sessions <folder>", "look for transcripts here (default: OpenClaw's state directory)"],
+    readOnly: ["--read-only", "never change anything"],
+    model: ["--model <name>", "rewrite summaries with this model, named as provider/model"],
     ...providerOptions,
-    promptDir: ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"],
+    promptDir: ["--prompt-dir <folder>", "use the prompt files in this folder"],
   },
   examples: [
-    ["lcm", "the same, in a terminal"],
-    ["lcm tui --db copy.db --read-only", "look at another database without touching it"],
+    ["lcm", "the same, when run in a terminal"],
+    ["lcm tui --db copy.db --read-only", "browse another database without changing it"],
   ],
-  notes: "In it, ? lists the keys; docs/keys.md has them all.",
+  notes: "Press ? for the keys; docs/keys.md lists them all.",
   async run(session, options) {
     const { context, database, typed, json } = session;
     const { sessions, readOnly = false, promptDir, ...model } = options;
     if (json || !context.isInteractive || !context.stdout.isTerminal) {
-      throw new LcmError("invalid", "the terminal UI needs a terminal to show itself on", {
-        hint: "`lcm --help` lists the commands, which do the same for programs",
+      throw new LcmError("invalid", "the terminal UI needs a terminal", {
+        hint: "use the other commands in scripts; list them with `lcm --help`",
       });
     }
     if (!readOnly) await adoptIfOlder(session);

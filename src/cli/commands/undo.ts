@@ -1,4 +1,4 @@
-/** `lcm undo`: takes back a change, all of it or its part of one summary, unless something newer stands on it. */
+/** `lcm undo`: undoes a change, or its part for one summary, unless something newer depends on it. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { PlannedUndo } from "../../core/maintenance/history.ts";
@@ -7,29 +7,29 @@ import { isSummaryId } from "../../core/model/types.ts";
 import type { SummaryId } from "../../core/model/types.ts";
 import { exitConflict, failureOf } from "../failure.ts";
 import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../format/changes.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import type { OptionsOf } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 
 export const undoCommand = defineCommand({
   name: "undo",
-  summary: "take back a change",
+  summary: "undo a change",
   description:
-    "Take back a change: every row is again as it was before. What was said or changed since stays. If something newer " +
-    "stands on the change, nothing happens, and it is said what.",
-  arguments: [["<change>", "its number; `lcm history` lists them"]],
+    "Undo a change: every row it changed gets its previous value. Later messages and changes are kept. If something newer " +
+    "depends on the change, it is listed and nothing is undone.",
+  arguments: [["<change>", "the number of the change, as printed by `lcm history`"]],
   options: {
-    summary: ["--summary <id>", "only what the change did to this summary"],
+    summary: ["--summary <id>", "undo only what the change did to this summary"],
     ...applyOptions,
     ...backupOption,
   },
   examples: [
-    ["lcm undo 12", "what taking back change 12 would do"],
-    ["lcm undo 12 --apply", "take it back"],
-    ["lcm undo 13 --apply", "take that back too, if it was change 13"],
+    ["lcm undo 12", "show what undoing change 12 would do"],
+    ["lcm undo 12 --apply", "undo it"],
+    ["lcm undo 13 --apply", "redo it, if the undo was change 13"],
   ],
-  notes: "Exit status 4 means that something stands on the change.",
+  notes: "Exit status 4: something newer depends on the change.",
   async run(session, options, name) {
     const applying = isApplying(options);
     const change = changeNumber(name);
@@ -39,7 +39,7 @@ export const undoCommand = defineCommand({
       if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
       if (plan.obstacles.length > 0) return refuse(session, applying, plan);
       if (applying) return await apply(session, options, lcm, plan);
-      const words = `nothing was changed; --apply takes it back, after a backup; ${againWords(plan)}`;
+      const words = `nothing was changed; pass --apply to undo it after a backup; ${againWords(plan)}`;
       return endAtPlan(session, applying, plan, words);
     });
   },
@@ -48,14 +48,14 @@ export const undoCommand = defineCommand({
 function changeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text);
   throw new LcmError("invalid", `${JSON.stringify(text)} is not the number of a change`, {
-    hint: "`lcm history` lists the changes",
+    hint: "list the changes with `lcm history`",
   });
 }
 
 function summaryOf(text: string | undefined): SummaryId | undefined {
   if (text === undefined || isSummaryId(text)) return text;
-  throw new LcmError("invalid", `${JSON.stringify(text)} is not the id of a summary`, {
-    hint: "`lcm history --change N` names them",
+  throw new LcmError("invalid", `${JSON.stringify(text)} is not a summary id`, {
+    hint: "see the ids with `lcm history --change N`",
   });
 }
 
@@ -71,14 +71,13 @@ async function apply(
   if (change === null) return refuse(session, true, plan);
   if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result: { change }, backup });
   session.print(undoneWords(plan));
-  if (plan.again === null) sayUndo(session, change);
-  else session.note(`\`${plan.again} --apply\` copies them again`);
+  if (plan.again === null) noteUndo(session, change);
+  else session.note(`copy them again with \`${plan.again} --apply\``);
 }
 
 const againWords = ({ again }: PlannedUndo): string =>
-  again === null ? "that is a change of its own, and can be undone too" : `\`${again} --apply\` copies them again`;
+  again === null ? "the undo can be undone too" : `to copy them again, run \`${again} --apply\``;
 
-/** What stands on it, each with what takes that back. Nothing has changed. */
 function refuse(session: Session, applying: boolean, plan: PlannedUndo): number {
   const { message, hint } = undoRefusal(plan);
   const error = new LcmError("conflict", message, hint === null ? {} : { hint });

@@ -1,7 +1,4 @@
-/**
- * The conversation that the demo shows: five weeks between the owner of a small tea shop and her assistant, in the shape
- * in which a host writes its transcript. It is data, in the folder `demo` of this package.
- */
+/** Reads the demo conversation, five weeks of a tea shop owner and her assistant, and its key facts. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,15 +13,14 @@ interface DemoEntry extends JsonObject {
 }
 
 /**
- * What a reader of it would expect to be remembered: decisions with their reasons, numbers, names, dates; of what was
- * revised, the last version. The yardstick of every summariser. Answers are names and numbers rather than phrases, so
- * that other words for the same are no loss.
+ * A fact that a reader would expect to be remembered; every summariser is measured by these. Answers are names and
+ * numbers, so that paraphrasing does not count as a loss.
  */
 export interface KeyFact {
   readonly question: string;
-  /** Strings that must all appear where the fact is told. */
+  /** Strings that must all appear in one place. */
   readonly answer: readonly string[];
-  /** The entry that tells it. */
+  /** The entry that states it. */
   readonly saidIn: string;
 }
 
@@ -33,7 +29,7 @@ export const demoSession = "demo-five-weeks";
 export const readDemoTranscript = (): readonly DemoEntry[] =>
   linesOf("five-weeks.jsonl").map((line): DemoEntry => JSON.parse(line));
 
-/** In the order in which they were said. */
+/** In chronological order. */
 export const readKeyFacts = (): readonly KeyFact[] =>
   linesOf("key-facts.jsonl").map((line): KeyFact => JSON.parse(line));
 

@@ -1,7 +1,4 @@
-/**
- * Whether what was said once is still at hand: in the prompt itself, or one expand away from it. This is what the demo
- * prints, and what a test holds the summariser of this machine to.
- */
+/** Checks whether a key fact is still at hand: in the prompt itself, or one expand away. */
 
 import type { Assembly } from "../../core/assembly/assemble.ts";
 import type { Expansion } from "../../core/recall/expand.ts";
@@ -14,7 +11,7 @@ export type Recollection =
   | { readonly kind: "expand"; readonly summary: SummaryId; readonly expansion: Expansion }
   | { readonly kind: "lost" };
 
-/** What one expand may bring back. */
+/** Token limit of one expand. */
 const expandTokens = 4_000;
 
 export async function recollect(
@@ -33,13 +30,13 @@ export async function recollect(
   return isFound ? { kind: "expand", summary, expansion } : { kind: "lost" };
 }
 
-/** Down to the messages, however deep they lie. */
+/** Deep enough to reach the messages. */
 const depthMax = 10;
 
-/** Said in one place: pieces of an answer here and there are no answer. */
+/** All parts of an answer must be in one text. */
 export const holds = (text: string, { answer }: KeyFact): boolean => answer.every((words) => text.includes(words));
 
-/** The summary in the context that stands for the message of this key. */
+/** The summary in the context that covers the message with this key. */
 async function summaryOver({ store }: Lcm, conversation: ConversationId, key: string): Promise<SummaryId | null> {
   const [message] = await store.messages({ conversation, keys: [key] });
   if (message === undefined) return null;

@@ -1,4 +1,4 @@
-/** `npm run demo`, for who has the sources and no `lcm` yet. */
+/** `npm run demo`: runs the demo from the sources. */
 
 import { main } from "../main.ts";
 

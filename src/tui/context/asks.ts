@@ -5,7 +5,7 @@ import type { HostMessage } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ContextItem, Conversation, ConversationId, Role } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
-import { idsOf, itemsOf, rangeOf, wordsOf } from "../../format/context.ts";
+import { idsOf, itemsOf, rangeOf, itemText } from "../../format/context.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
@@ -91,7 +91,7 @@ export const contextAsks = {
     let sum = 0;
     const entries = items.map((item) => {
       sum += item.origin.tokens;
-      const words = wordsOf(item).slice(0, wordsMax);
+      const words = itemText(item).slice(0, wordsMax);
       return { origin: item.origin, shown: item.shown, range: rangeOf(item), words, sum };
     });
     return {

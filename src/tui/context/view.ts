@@ -4,7 +4,7 @@ import type { ConversationId, Ref, Role } from "../../core/model/types.ts";
 import { messageName } from "../../core/model/types.ts";
 import { costOf } from "../../core/assembly/prompt-items.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
-import { bar, legend, makeUp } from "../../format/bars.ts";
+import { bar, legend, promptBar } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Paint } from "../../format/paint.ts";
@@ -151,7 +151,7 @@ function headLines(state: ContextScreen, frame: Frame): readonly string[] {
   const notes = said.map((words) => paint.caution(`  ${cut(words, columns - 3)}`));
   const heading = `  ${paint.soft(headingOf(columns - 2))}`;
   if (rows < 14) return [first, ...notes, heading];
-  const segments = makeUp(report, paint);
+  const segments = promptBar(report, paint);
   return [
     first,
     `  ${bar(segments, columns - 4)}`,

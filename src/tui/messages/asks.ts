@@ -7,8 +7,8 @@ import type { Conversation, ConversationId, FileId, Message, MessageId } from ".
 import type { Store } from "../../core/model/store.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { bareName } from "../../format/conversations.ts";
-import { piecesOf } from "../../format/messages.ts";
-import type { Piece } from "../../format/messages.ts";
+import { sectionsOf } from "../../format/messages.ts";
+import type { MessageSection } from "../../format/messages.ts";
 import { linesOf } from "../widgets/pane.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
@@ -54,7 +54,7 @@ export interface ShownMessage extends Pick<Message, "id" | "seq" | "role" | "at"
 }
 
 interface ShownPiece {
-  readonly kind: Piece["kind"];
+  readonly kind: MessageSection["kind"];
   readonly lines: readonly string[];
   /** How many it has in all. */
   readonly count: number;
@@ -82,7 +82,7 @@ export const messagesAsks = {
   messageWhole: reads(async ({ store }, { message: id }: OfMessage): Promise<readonly string[] | null> => {
     const [message] = await store.messages({ ids: [id] });
     if (message === undefined) return null;
-    return piecesOf(message).flatMap(({ kind, text }, at) => [
+    return sectionsOf(message).flatMap(({ kind, text }, at) => [
       ...(at > 0 ? [""] : []),
       ...(kind === "thinking" ? ["(thinking)"] : []),
       ...linesOf(withLinks(text)),
@@ -114,7 +114,7 @@ const piecesMax = 50;
 
 function shown(message: Message): ShownMessage {
   const { id, seq, role, at, tokens, aside } = message;
-  const all = piecesOf(message);
+  const all = sectionsOf(message);
   let left = charactersMax;
   const pieces = all.slice(0, piecesMax).map(({ kind, text }): ShownPiece => {
     const kept = text.slice(0, left);
