@@ -53,7 +53,7 @@ describe("a failure", () => {
     const bug = new TypeError("x is not a function");
     const { status, stderr } = report(bug);
     assert.equal(status, 70);
-    assert.match(stderr, /^error: unexpected: x is not a function\nhint: .*LCM_DEBUG=1.*\n$/);
+    assert.match(stderr, /^error: unexpected error: x is not a function\nhint: .*LCM_DEBUG=1.*\n$/);
     assert.match(report(bug, { debug: true }).stderr, /failure\.test\.ts:\d+/);
   });
 });

@@ -1,7 +1,6 @@
 /**
- * The composition root: which settings hold, where the database lies, which store stands behind it and which model, if
- * any, writes summaries. Here alone the command line meets the environment, the store and src/models; everything else works
- * with what it is given. What speaks to models is loaded by the first command that wants one.
+ * Opens what commands need: settings, database, prompts and model. Only here does the command line use the environment,
+ * the store and src/models; the latter is loaded on demand.
  */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
@@ -18,13 +17,20 @@ import { adopt } from "../store/adopt/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
 import { openSqliteWorker } from "../store/sqlite/worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
-import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/_session.ts";
+import type {
+  Database,
+  DatabaseFacts,
+  ModelOptions,
+  PromptFiles,
+  RestorePlan,
+  Summariser,
+} from "./commands/_session.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 
 const clock: Clock = { now: systemNow };
 
-/** `given`: the plugin's config, where a host runs us. Else it is read as the host would, so that both do the same. */
+/** `given` is the plugin config if a host runs us; otherwise it is read from disk as the host would. */
 export async function readSettings(given: PluginConfig | null): Promise<ResolvedSettings> {
   return resolveSettings({ env: process.env, config: given ?? (await readPluginConfig()) });
 }
@@ -32,13 +38,13 @@ export async function readSettings(given: PluginConfig | null): Promise<Resolved
 type PluginConfig = Readonly<Record<string, unknown>>;
 
 async function readPluginConfig(): Promise<PluginConfig> {
-  // Whoever mends a config that cannot be read must be able to go on working meanwhile; it is told where a model is sought.
+  // A broken config must not block commands; finding a model reports it.
   const whole = await readOpenclawConfig(stateDirectory(), process.env).catch(() => null);
   const config = fieldsOf(valueAt(whole, "plugins", "entries", "lossless-claw", "config"));
   return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, filledIn(value)]));
 }
 
-/** The host lets a text of its config name variables, and writes `$${…}` where none is meant. */
+/** Expands `${NAME}` as the host does; `$${NAME}` is an escape. */
 const filledIn = (value: unknown): unknown =>
   typeof value !== "string"
     ? value
@@ -46,13 +52,15 @@ const filledIn = (value: unknown): unknown =>
         escape === "" ? process.env[name] || found : found.slice(1),
       );
 
-/** `--db`, then the settings, then `lcm.db` in the state directory. Touches nothing yet. */
+/** `--db`, then the settings, then `lcm.db` in the state directory. Does not open it. */
 export async function findDatabase(
   given: string | undefined,
   settings: () => Promise<ResolvedSettings>,
 ): Promise<Database> {
   if (given?.trim() === "") {
-    throw new LcmError("invalid", "--db names no file", { hint: "name one, or leave --db out for your own database" });
+    throw new LcmError("invalid", "--db needs a file name", {
+      hint: "pass a path, or remove --db to use your own database",
+    });
   }
   const path = given ?? (await settings()).values.databasePath ?? join(stateDirectory(), "lcm.db");
   return createDatabase(resolve(fromHome(path)), settings);
@@ -61,14 +69,13 @@ export async function findDatabase(
 export const stateDirectory = (): string => stateDirectoryIn(process.env);
 
 const backupsKept = 3;
-/** How long to wait while somebody else holds the database. Whoever looks is told of it soon, and looks again. */
+/** How long to wait for a locked database. The terminal UI retries, so it waits less. */
 const lockTimeoutMs = 60_000;
 const lookTimeoutMs = 500;
 
-/** What tells files apart is larger than a number can be on some systems. */
+/** File ids exceed the range of numbers on some systems. */
 const exactly = { throwIfNoEntry: false, bigint: true } as const;
 
-/** Touches nothing before one of its methods is called. */
 export function createDatabase(
   path: string,
   settings: () => Promise<ResolvedSettings> = async () => await readSettings(null),
@@ -78,7 +85,7 @@ export function createDatabase(
     new LcmError("not_found", `there is no database at ${path}`, {
       hint:
         hintOfBackups(path) ??
-        "`lcm import FILE…` makes one out of transcripts, `lcm demo --keep` one to look around in; --db or LCM_DATABASE_PATH names another place",
+        "create one with `lcm import FILE…`, try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
     });
   const kind = (): ReturnType<Database["kind"]> => {
     const found = identifyOrHint(path);
@@ -108,7 +115,7 @@ export function createDatabase(
       const options = { path, filesDir, readOnly, housekeeping: purpose !== "import", busyTimeoutMs };
       const isApart = purpose === "search" || purpose === "look" || purpose === "change";
       const store = await (isApart ? openSqliteWorker(options) : openSqlite(options));
-      // Whoever sits at a terminal has perhaps just mended the key, and wants to see it work.
+      // A person at a terminal may just have fixed the key.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
     },
     async adopt() {
@@ -126,25 +133,12 @@ export function createDatabase(
     },
     backups: () => copiesBeside(path),
     restorable: () => copiesBeside(path).map((copy) => ({ ...copy, format: formatOf(copy.path), contents: null })),
-    async planRestore(from) {
-      const source = backupNamed(from, path);
-      if (source === null)
-        throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "`lcm restore` lists them" });
-      if (source === path)
-        throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
-      const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path) : null;
-      return { from: await factsOf(source), replaces, to: path };
-    },
-    async restore(plan) {
-      return await restore(plan.from.path, plan.to, filesDir, clock.now());
-    },
+    planRestore: async (from) => await planRestore(from, path),
+    restore: async (plan) => await restore(plan.from.path, plan.to, filesDir, clock.now()),
   };
 }
 
-/**
- * A bulk import makes much garbage that lives for a moment, and V8 answers by growing the space for it. It need not: an
- * import is as fast without, in two thirds of the memory.
- */
+/** An import produces much short-lived garbage. Without growing the space for it, it is as fast in two thirds of the memory. */
 function boundMemory(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
 }
@@ -183,7 +177,9 @@ export async function readPrompts({ values }: ResolvedSettings, named?: string):
   const { loadTemplates } = await import("../models/prompt-files.ts");
   const dir = resolve(fromHome(named ?? values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
   if (named !== undefined && !existsSync(dir)) {
-    throw new LcmError("not_found", `there is no folder ${dir}`, { hint: "`lcm prompts --export FOLDER` makes one" });
+    throw new LcmError("not_found", `there is no folder ${dir}`, {
+      hint: "create one with `lcm prompts --export FOLDER`",
+    });
   }
   return { dir, ...(await loadTemplates(dir)) };
 }
@@ -193,11 +189,11 @@ function isWritable(path: string): boolean {
     accessSync(path, constants.W_OK);
     return true;
   } catch {
-    return false; // Any reason is reason enough to only read it.
+    return false; // For any reason, open it read-only.
   }
 }
 
-/** Whoever has backups is told of them when the database cannot be used. */
+/** Adds a hint on backups if the database cannot be used. */
 function identifyOrHint(path: string): ReturnType<typeof identify> {
   try {
     return identify(path);
@@ -213,10 +209,10 @@ function hintOfBackups(path: string): string | null {
   if (copies.length === 0) return null;
   const newest = copies.findLast(({ kind }) => kind === "backup");
   const name = newest === undefined ? "" : `; the newest backup is ${basename(newest.path)}`;
-  return `\`lcm restore\` lists what can be put back${name}`;
+  return `list backups with \`lcm restore\`${name}`;
 }
 
-/** As far as it can be told at a glance: every page is read before it takes the place of anything. */
+/** A quick guess; restoring reads every page first. */
 function formatOf(path: string): DatabaseFacts["format"] {
   try {
     const kind = identify(path);
@@ -227,7 +223,17 @@ function formatOf(path: string): DatabaseFacts["format"] {
   }
 }
 
-/** A bare name is one of this folder, or else one of those beside the database, as `lcm restore` lists them. */
+async function planRestore(from: string, path: string): Promise<RestorePlan> {
+  const source = backupNamed(from, path);
+  if (source === null)
+    throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "list backups with `lcm restore`" });
+  if (source === path)
+    throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
+  const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path) : null;
+  return { from: await factsOf(source), replaces, to: path };
+}
+
+/** A bare name is a file in this folder, else one next to the database, as `lcm restore` lists them. */
 function backupNamed(name: string, database: string): string | null {
   const places = basename(name) === name ? [resolve(name), join(dirname(database), name)] : [resolve(name)];
   return places.find((place) => existsSync(place)) ?? null;
@@ -236,8 +242,7 @@ function backupNamed(name: string, database: string): string | null {
 async function factsOf(path: string): Promise<DatabaseFacts> {
   const facts = { path, bytes: statSync(path).size };
   const kind = identify(path);
-  if (kind === "empty")
-    throw new LcmError("invalid", `${path} is empty`, { hint: "name a backup that has something in it" });
+  if (kind === "empty") throw new LcmError("invalid", `${path} is empty`, { hint: "choose another backup" });
   if (kind !== "current") return { ...facts, format: kind, contents: null };
   const lcm = createLcm({ clock, store: await openSqlite({ path, readOnly: true }) });
   try {
@@ -248,7 +253,7 @@ async function factsOf(path: string): Promise<DatabaseFacts> {
   }
 }
 
-/** What is to be replaced may be damaged, or made by a newer version: that is what restoring is for. */
+/** The database to be replaced may be damaged or of a newer version. */
 async function factsOfDamaged(path: string): Promise<DatabaseFacts> {
   try {
     return await factsOf(path);

@@ -7,7 +7,7 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import { LcmError } from "../core/base/errors.ts";
+import { errorText, LcmError } from "../core/base/errors.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/import-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
@@ -28,7 +28,7 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
   for (const path of paths) {
     if (path === "-") throw notAFile("stdin");
     const facts = await stat(path).catch((cause: unknown) => {
-      throw new LcmError("not_found", `no file or folder ${path}`, { cause });
+      throw new LcmError("not_found", `there is no file or folder ${path}`, { cause });
     });
     if (!facts.isDirectory()) {
       if (!facts.isFile()) throw notAFile(path);
@@ -37,7 +37,7 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
     }
     const inside = await transcriptsIn(path);
     if (inside.length === 0) {
-      throw new LcmError("not_found", `no .jsonl or .json files in ${path}`, {
+      throw new LcmError("not_found", `there are no .jsonl or .json files in ${path}`, {
         hint: "subfolders are not searched; name them, or the files",
       });
     }
@@ -230,9 +230,7 @@ async function parseWhole(path: string, bytes: number): Promise<Json> {
     const value: Json = JSON.parse(withoutMark(raw.toString("utf8")));
     return value;
   } catch (cause) {
-    throw new LcmError("invalid", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
+    throw new LcmError("invalid", `${path} is not JSON: ${errorText(cause)}`, { cause });
   }
 }
 

@@ -1,4 +1,4 @@
-/** The terminal UI on this process's terminal, over one database: where it meets the store, the model and the host's files. */
+/** Runs the terminal UI in this process, and connects it to the database, the model and the host's files. */
 
 import { join, resolve } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
@@ -6,7 +6,7 @@ import { LcmError } from "../core/base/errors.ts";
 import { changedSettings } from "../core/model/settings.ts";
 import { createPaint } from "../format/paint.ts";
 import type { Port, Writer } from "../tui/port.ts";
-import type { CommandContext, Engine, TuiRequest } from "./commands/_session.ts";
+import type { CommandContext, Database, Engine, TuiRequest } from "./commands/_session.ts";
 import { createConnection } from "./connection.ts";
 import { importedCounts, importTranscriptFile, sessionNameOf } from "./transcript-files.ts";
 import { stateDirectory } from "./open.ts";
@@ -35,13 +35,10 @@ export async function openTui(opening: Opening): Promise<void> {
   }
 }
 
-/** With all of its process group, as the terminal itself would. Where nobody could continue it, it is not stopped. */
+/** Stops the whole process group, as the terminal would; Windows cannot continue a stopped process. */
 const suspending = process.platform === "win32" ? {} : { suspend: () => void process.kill(0, "SIGTSTP") };
 
-/**
- * What nobody caught ends the work in good order, and is thrown after it: the terminal is restored before anything is
- * told on it.
- */
+/** An uncaught exception ends the work and is thrown after it, once the terminal is restored. */
 async function untilItBreaks(signal: AbortSignal, work: (ending: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController();
   const failures: unknown[] = [];
@@ -58,39 +55,15 @@ async function untilItBreaks(signal: AbortSignal, work: (ending: AbortSignal) =>
   if (failures.length > 0) throw failures[0];
 }
 
-/** Everything is read through a connection that cannot write; the one that can is opened for the first change. */
-export function createPort({ context, database, readOnly, sessions, model, promptDir }: Ground): Port & {
-  close(): Promise<void>;
-} {
+/** Reads go through a connection that cannot write; the one that can is opened for the first change. */
+export function createPort(ground: Ground): Port & { close(): Promise<void> } {
+  const { context, database, readOnly, sessions, model, promptDir } = ground;
   const folder = sessions === null ? join(stateDirectory(), "agents") : resolve(sessions);
-  const summariser = async () => await context.summariser(model);
-  const reader = createConnection(database, async () => await database.open("look"));
-  const wants = async () => {
-    const [{ values: settings }, { templates }, found] = [
-      await context.settings(),
-      await context.prompts(promptDir),
-      await summariser(),
-    ];
-    return { settings, templates, found, basis: JSON.stringify([settings, templates, found?.name]) };
-  };
-  let basis = "";
-  const writer = createConnection(database, async () => {
-    const { settings, templates, found, basis: now } = await wants();
-    basis = now;
-    const engine: Engine = { settings, templates, model: found === null ? null : await found.create(settings) };
-    return await database.open("change", engine);
-  });
-  const reading = async (): Promise<Lcm> => await reader.get();
-  let backup: { readonly identity: string | null; readonly path: string } | null = null;
-  const makeBackup = async () => {
-    const identity = database.identity();
-    const made = await database.backup(undefined);
-    backup = { identity, path: made.path };
-    return made;
-  };
+  const { reading, writing, ...connections } = createConnections(ground);
+  const backups = createBackups(database);
   const whyNot = (): string | null => {
     if (readOnly) return "it was opened with --read-only";
-    return database.stamp() === null || database.isWritable() ? null : "this file cannot be written to by you";
+    return database.stamp() === null || database.isWritable() ? null : "you have no write permission for this file";
   };
   const mayWrite = (): void => {
     const why = whyNot();
@@ -100,25 +73,17 @@ export function createPort({ context, database, readOnly, sessions, model, promp
     path: database.path,
     readOnly: whyNot(),
     reading,
-    renew() {
-      reader.giveUp();
-      writer.giveUp();
-    },
-    rest: () => void Promise.all([reader.rest(), writer.rest()]),
+    ...connections,
     async writing(work) {
       mayWrite();
-      const backUp = async (): Promise<string> =>
-        backup?.identity === database.identity() ? backup.path : (await makeBackup()).path;
-      // What a plan was made with must be what it is carried out with.
-      if ((await wants()).basis !== basis) writer.giveUp();
-      return await work(await writer.get(), backUp);
+      return await work(await writing(), backups.latest);
     },
     async backUp() {
       mayWrite();
-      return await makeBackup();
+      return await backups.make();
     },
     async summariser(): Promise<Writer | null> {
-      const found = await summariser();
+      const found = await context.summariser(model);
       if (found === null) return null;
       const { name, from, keyVariables } = found;
       return { name, from, keyVariables, problem: await found.check() };
@@ -138,8 +103,8 @@ export function createPort({ context, database, readOnly, sessions, model, promp
       const target = { fallbackSessionId: name, ...(agentId === null ? {} : { agentId }) };
       const lcm = await database.open("import");
       try {
-        const tell = (done: number): void => onProgress({ done, of: bytes, words: name });
-        return importedCounts(await importTranscriptFile(lcm, { path, bytes, isFound: true }, target, tell));
+        const onBytes = (done: number): void => onProgress({ done, of: bytes, words: name });
+        return importedCounts(await importTranscriptFile(lcm, { path, bytes, isFound: true }, target, onBytes));
       } finally {
         await lcm.close();
       }
@@ -150,8 +115,56 @@ export function createPort({ context, database, readOnly, sessions, model, promp
       backups: database.backups(),
     }),
     stamp: () => database.stamp(),
+  };
+}
+
+/** The writer is reopened when settings, prompts or model have changed: plans must be carried out with what made them. */
+function createConnections({ context, database, model, promptDir }: Ground) {
+  const reader = createConnection(database, async () => await database.open("look"));
+  const readBasis = async () => {
+    const { values: settings } = await context.settings();
+    const { templates } = await context.prompts(promptDir);
+    const summariser = await context.summariser(model);
+    return { settings, templates, summariser, text: JSON.stringify([settings, templates, summariser?.name]) };
+  };
+  let basis = "";
+  const writer = createConnection(database, async () => {
+    const { settings, templates, summariser, text } = await readBasis();
+    basis = text;
+    const engine: Engine = {
+      settings,
+      templates,
+      model: summariser === null ? null : await summariser.create(settings),
+    };
+    return await database.open("change", engine);
+  });
+  return {
+    reading: async (): Promise<Lcm> => await reader.get(),
+    async writing(): Promise<Lcm> {
+      if ((await readBasis()).text !== basis) writer.giveUp();
+      return await writer.get();
+    },
+    renew() {
+      reader.giveUp();
+      writer.giveUp();
+    },
+    rest: () => void Promise.all([reader.rest(), writer.rest()]),
     async close() {
       await Promise.all([reader.close(), writer.close()]);
     },
   };
+}
+
+/** One backup serves all changes made to a file. */
+function createBackups(database: Database) {
+  let made: { readonly identity: string | null; readonly path: string } | null = null;
+  const make = async () => {
+    const identity = database.identity();
+    const backup = await database.backup(undefined);
+    made = { identity, path: backup.path };
+    return backup;
+  };
+  const latest = async (): Promise<string> =>
+    made?.identity === database.identity() ? made.path : (await make()).path;
+  return { make, latest };
 }

@@ -1,6 +1,6 @@
 /**
- * Which model writes summaries outside of a host, and where and in which words it is spoken to. Names are
- * `provider/model`; what follows the first slash belongs to the provider, slashes included.
+ * Chooses the model that writes summaries outside a host, and its address and API. Names are `provider/model`; the model
+ * may contain slashes itself.
  */
 
 import { LcmError } from "../core/base/errors.ts";
@@ -11,18 +11,18 @@ import { textAt } from "./read-files.ts";
 export interface ModelChoice {
   readonly provider: string;
   readonly model: string;
-  /** Where the operator told us to find it; null for where that provider usually is. */
+  /** The configured address; null for the usual one of the provider. */
   readonly baseUrl: string | null;
 }
 
-/** The ways of asking, by OpenClaw's names for them. */
+/** APIs, by OpenClaw's names. */
 const apis = ["anthropic-messages", "openai-responses", "openai-completions", "google-generative-ai"] as const;
 type Api = (typeof apis)[number];
 
 export interface Endpoint {
   readonly api: Api;
   readonly baseUrl: string;
-  /** Runs on the operator's own machine, or asks nobody who they are. */
+  /** False for local servers. */
   readonly needsKey: boolean;
 }
 
@@ -39,13 +39,12 @@ const knownProviders: Readonly<Record<string, Endpoint>> = {
   lmstudio: { api: "openai-completions", baseUrl: "http://127.0.0.1:1234/v1", needsKey: false },
 };
 
-/** One provider has one name, however it is written. */
+/** Normalises the name of a provider. */
 export function providerName(written: string): string {
   const name = written.trim().toLowerCase();
   return name === "gemini" ? "google" : name;
 }
 
-/** What the command line says of the model. */
 export interface ModelFlags {
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
@@ -66,8 +65,8 @@ export function chooseModel(given: {
   if (summaryModel !== null) set = nameOf(summaryModel, provider, host);
   else if (provider !== null) {
     if (host?.provider !== provider) {
-      throw new LcmError("invalid", `a provider of summaries is set (${provider}), but no model of it`, {
-        hint: "name one with --model, or set LCM_SUMMARY_MODEL",
+      throw new LcmError("invalid", `the summary provider is ${provider}, but no model is set`, {
+        hint: "pass --model NAME, or set LCM_SUMMARY_MODEL",
       });
     }
     set = host;
@@ -75,7 +74,7 @@ export function chooseModel(given: {
   const settled = set ?? host;
   const asked = flagged(given.flags ?? {}, provider, settled);
   if (asked === null) return null;
-  // The address that was set is one provider's. Another's key must not be sent there.
+  // The configured address belongs to one provider; the key of another must not be sent there.
   const isThere = settled === null || settled.provider === asked.provider;
   return { ...asked, baseUrl: given.flags?.baseUrl ?? (isThere ? summaryBaseUrl : null) };
 }
@@ -87,14 +86,14 @@ function flagged({ model, provider: named }: ModelFlags, provider: string | null
     return isWhole ? nameOf(model, null, null) : nameOf(model, only ?? provider, settled);
   }
   if (only !== null && only !== settled?.provider) {
-    throw new LcmError("invalid", `no model of the provider "${only}" is named`, { hint: "--model names one" });
+    throw new LcmError("invalid", `no model of the provider "${only}" is set`, { hint: "pass --model NAME" });
   }
   return settled;
 }
 
 type Name = Omit<ModelChoice, "baseUrl">;
 
-/** `provider` is the one that was set beside the name; `host` lends its own to a name that has none. */
+/** `provider` is the configured one; a name without a provider gets that of `host`. */
 function nameOf(written: string, provider: string | null, host: Name | null): Name {
   const [first = "", ...rest] = written.trim().split("/");
   if (provider !== null) {
@@ -104,12 +103,12 @@ function nameOf(written: string, provider: string | null, host: Name | null): Na
   const model = rest.join("/");
   if (model !== "" && first !== "") return { provider: providerName(first), model };
   if (rest.length === 0 && first !== "" && host !== null) return { provider: host.provider, model: first };
-  throw new LcmError("invalid", `"${written}" names no model`, {
-    hint: "write it as provider/model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3",
+  throw new LcmError("invalid", `"${written}" is not a model name`, {
+    hint: "use provider/model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3",
   });
 }
 
-/** The model of the host's agents, in the present form of the config and in older ones. */
+/** The model of the host's agents, in current and older forms of the config. */
 function hostModel(config: unknown): Name | null {
   const paths = [
     ["agents", "defaults", "model", "primary"],
@@ -121,27 +120,27 @@ function hostModel(config: unknown): Name | null {
   return written?.includes("/") ? nameOf(written, null, null) : null;
 }
 
-/** Where and how a chosen model is asked. Throws `invalid` if nobody said where, or not in a way known here. */
+/** Throws `invalid` if the address or the API of the provider is unknown. */
 export function endpointOf(choice: ModelChoice, custom: ReadonlyMap<string, CustomProvider>): Endpoint {
   const known = Object.hasOwn(knownProviders, choice.provider) ? knownProviders[choice.provider] : undefined;
   const described = custom.get(choice.provider);
   const address = (choice.baseUrl ?? described?.baseUrl ?? known?.baseUrl)?.replace(/\/+$/, "");
   if (address === undefined) throw unknownProvider(choice.provider, [...custom.keys()]);
   if (!URL.canParse(address) || !/^https?:/i.test(address)) {
-    throw new LcmError("invalid", `the base URL of the provider "${choice.provider}" is no address on the web`, {
-      hint: "write it like https://example.com/v1",
+    throw new LcmError("invalid", `the base URL of the provider "${choice.provider}" is not an HTTP address`, {
+      hint: "use a form like https://example.com/v1",
     });
   }
-  // What stands in for OpenAI elsewhere speaks the older of its two languages.
+  // Servers that imitate OpenAI implement the older of its two APIs.
   const isStandIn = choice.provider === "openai" && address !== known?.baseUrl;
   const asked = described?.api ?? (isStandIn ? undefined : known?.api) ?? "openai-completions";
   const api = apis.find((each) => each === (asked === "ollama" ? "openai-completions" : asked));
   if (api === undefined) {
-    throw new LcmError("invalid", `the provider "${choice.provider}" is asked by "${asked}", which is not known here`, {
-      hint: `known are ${apis.join(", ")}; choose another model with --model or LCM_SUMMARY_MODEL`,
+    throw new LcmError("invalid", `the provider "${choice.provider}" uses the API "${asked}", which is not supported`, {
+      hint: `supported are ${apis.join(", ")}; choose another model with --model or LCM_SUMMARY_MODEL`,
     });
   }
-  // OpenClaw leaves the version to the client in these; the AI SDK wants it said.
+  // OpenClaw leaves the version out for these; the AI SDK needs it.
   const wantsVersion = api === "anthropic-messages" || asked === "ollama" || choice.provider === "ollama";
   const baseUrl = wantsVersion && !/\/v\d+$/.test(address) ? `${address}/v1` : address;
   return { api, baseUrl, needsKey: !isLoopback(baseUrl) && (known?.needsKey ?? true) };
@@ -151,6 +150,6 @@ const isLoopback = (url: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])
 
 function unknownProvider(provider: string, custom: readonly string[]): LcmError {
   const names = new Set([...Object.keys(knownProviders), ...custom]);
-  const hint = `known are ${[...names].join(", ")}; for another set LCM_SUMMARY_BASE_URL, or describe it under models.providers in OpenClaw's config`;
-  return new LcmError("invalid", `the provider "${provider}" is not known, and nobody said where it is`, { hint });
+  const hint = `known providers: ${[...names].join(", ")}; for another, set LCM_SUMMARY_BASE_URL or add it to models.providers in OpenClaw's config`;
+  return new LcmError("invalid", `unknown provider "${provider}", and no base URL is set`, { hint });
 }

@@ -1,8 +1,8 @@
 /**
- * Renewing a login that belongs to the host. A refresh token works once: whoever uses it and does not write down the
- * next one has logged the host out. So a login is renewed only where the file is exactly of the form we know and is
- * certainly the host's own copy, only under the host's lock, and the new tokens are on disk before they are used.
- * Nothing here is cut short by whoever waits for it. In every other case the host must do it: "log in again".
+ * Renews an expired login of the host. A refresh token works only once: using it without saving the next one would log
+ * the host out. So a login is renewed only if the file has exactly the known format and is the host's own copy, only
+ * under the host's lock, without being aborted halfway, and the new tokens are saved before they are used. In every other
+ * case the user must log in again.
  */
 
 import { randomUUID } from "node:crypto";
@@ -10,6 +10,7 @@ import { existsSync } from "node:fs";
 import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "../core/base/errors.ts";
 import { refusalByStatus } from "../core/model/types.ts";
 import type { Refused } from "../core/model/store.ts";
 import { mainAgentDir } from "./openclaw-files.ts";
@@ -28,19 +29,19 @@ export interface RenewDeps {
 const anthropicTokenUrl = "https://console.anthropic.com/v1/oauth/token";
 const lockWaitMs = 10_000;
 const lockStaleMs = 30_000;
-/** Well before others may think that the lock was left behind. */
+/** Well below `lockStaleMs`, after which others may take the lock over. */
 const answerWaitMs = 20_000;
-/** The host, too, counts a token as expired this long before it is. */
+/** Like the host, treat a token as expired this long before it is. */
 const earlyMs = 300_000;
 
-/** What keeps a login from being renewed, seen without asking for it; null if nothing does. Never throws. */
+/** Why a login cannot be renewed, found without a request; null if it can. Never throws. */
 export async function checkLogin(file: string, profile: string, stateDir: string): Promise<Refused | null> {
   if (isKeptElsewhere(file, stateDir)) return mustLogIn(profile, keptElsewhere);
   const text = await readFile(file, "utf8").catch(() => "");
   return knownLogin(parseJson(text), profile) === null ? mustLogIn(profile, formUnknown) : null;
 }
 
-/** A valid access token of the profile, renewed if nobody else has done it meanwhile. Never throws. */
+/** A valid access token of the profile, renewed unless another program has just done so. Never throws. */
 export async function renewLogin(file: string, profile: string, deps: RenewDeps): Promise<Renewed> {
   try {
     if (isKeptElsewhere(file, deps.stateDir)) return mustLogIn(profile, keptElsewhere);
@@ -53,21 +54,21 @@ export async function renewLogin(file: string, profile: string, deps: RenewDeps)
       await release();
     }
   } catch (error) {
-    return mustLogIn(profile, scrub(error instanceof Error ? error.message : String(error), []));
+    return mustLogIn(profile, scrub(errorText(error), []));
   }
 }
 
-const keptElsewhere = "the host keeps it elsewhere";
-const formUnknown = "its form is not known here";
+const keptElsewhere = "the host stores it elsewhere";
+const formUnknown = "its format is unknown";
 
-/** As good as no login, unless its provider was asked and did not accept it. */
+/** `auth` if the provider rejected the login; otherwise it counts as missing. */
 const mustLogIn = (profile: string, why: string, refusal: "no_credential" | "auth" = "no_credential"): Refused => ({
   kind: "refused",
   refusal,
   message: `the login ${profile} has expired and was not renewed (${why}): log in again with openclaw`,
 });
 
-/** Another agent's file may be a copy of the main one's; a file beside the host's database is what it used before. */
+/** The file of another agent may be a copy; a file next to the host's database is no longer used. */
 function isKeptElsewhere(file: string, stateDir: string): boolean {
   const databases = [join(dirname(file), "openclaw-agent.sqlite"), join(stateDir, "state", "openclaw.sqlite")];
   return dirname(file) !== mainAgentDir(stateDir) || databases.some((path) => existsSync(path));
@@ -78,7 +79,7 @@ async function renewUnderLock(path: string, profile: string, deps: RenewDeps): P
   const file = parseJson(text);
   const login = knownLogin(file, profile);
   if (login === null) return mustLogIn(profile, formUnknown);
-  // Somebody else was quicker while we waited for the lock.
+  // Another program renewed it while we waited for the lock.
   if (login.expires > Date.now()) return { kind: "found", secret: login.access };
 
   const successor = await prepareSuccessor(path, text);
@@ -97,7 +98,7 @@ async function renewUnderLock(path: string, profile: string, deps: RenewDeps): P
   }
 }
 
-// ── The form that we know ────────────────────────────────────────────────────────────────────────────────────────────
+// ── The known format ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const fileFields = ["version", "profiles", "order", "lastGood", "usageStats"];
 const loginFields = ["type", "provider", "access", "refresh", "expires", "clientId", "email"];
@@ -109,10 +110,7 @@ interface Login {
   readonly clientId: string;
 }
 
-/**
- * Null if anything in it is not as we know it. It must say to which client it was given: one that does not was taken
- * over from another program's login, and to renew it would log that program out.
- */
+/** Null for an unknown format. A login without a client id was copied from another program, which renewing would log out. */
 function knownLogin(file: unknown, profile: string): Login | null {
   const fields = valueAt(file, "profiles", profile);
   if (!isFields(file) || file["version"] !== 1 || !hasOnly(file, fileFields)) return null;
@@ -126,12 +124,12 @@ function knownLogin(file: unknown, profile: string): Login | null {
 const hasOnly = (fields: object, known: readonly string[]): boolean =>
   Object.keys(fields).every((field) => known.includes(field));
 
-// ── Asking for tokens ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Requesting tokens ────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Tokens = Pick<Login, "access" | "refresh" | "expires">;
-type Answer = { readonly kind: "tokens"; readonly tokens: Tokens } | Refused;
+type TokenAnswer = { readonly kind: "tokens"; readonly tokens: Tokens } | Refused;
 
-async function askForTokens(login: Login, deps: RenewDeps): Promise<Answer> {
+async function askForTokens(login: Login, deps: RenewDeps): Promise<TokenAnswer> {
   const body = { grant_type: "refresh_token", refresh_token: login.refresh, client_id: login.clientId };
   const response = await deps
     .fetch(deps.tokenUrl ?? anthropicTokenUrl, {
@@ -141,28 +139,28 @@ async function askForTokens(login: Login, deps: RenewDeps): Promise<Answer> {
       signal: AbortSignal.timeout(answerWaitMs),
     })
     .catch(() => null);
-  if (response === null) return { kind: "refused", refusal: "unreachable", message: "no answer to the renewal" };
+  if (response === null) return { kind: "refused", refusal: "unreachable", message: "the token server did not answer" };
   if (!response.ok) {
-    // A refresh token that is not taken is a credential that is not accepted, whichever 4xx says so.
+    // Any 4xx status means that the refresh token is not accepted.
     const refusal = refusalByStatus(response.status);
-    const message = `the renewal was answered with HTTP ${response.status}`;
+    const message = `the token server answered with HTTP ${response.status}`;
     return { kind: "refused", refusal: refusal === "rejected" ? "auth" : refusal, message };
   }
   const answer: unknown = await response.json().catch(() => null);
   const access = textAt(answer, "access_token");
   const seconds = valueAt(answer, "expires_in");
   if (access === null || typeof seconds !== "number") {
-    return { kind: "refused", refusal: "auth", message: "the renewal was answered without a token" };
+    return { kind: "refused", refusal: "auth", message: "the token server sent no token" };
   }
   const refresh = textAt(answer, "refresh_token") ?? login.refresh;
   return { kind: "tokens", tokens: { access, refresh, expires: Date.now() + seconds * 1000 - earlyMs } };
 }
 
-// ── Writing them down ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Saving tokens ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const spareBytes = 8_192;
 
-/** A file ready to take the other's place: what could keep it from that comes up before a token is spent. */
+/** Prepares the new file first, so that a full disk or missing permission shows before the token is used. */
 async function prepareSuccessor(
   path: string,
   text: string,
@@ -196,13 +194,13 @@ async function prepareSuccessor(
 
 // ── The lock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Gives it back when called; null if somebody else kept it all the while. */
+/** Returns a function that releases the lock; null if another program held it the whole time. */
 async function takeLock(path: string, waitMs: number): Promise<(() => Promise<void>) | null> {
   const mark = JSON.stringify({ pid: process.pid, createdAt: new Date().toISOString(), id: randomUUID() });
   const until = performance.now() + waitMs;
   while (!(await createFile(path, mark))) {
     if (performance.now() > until) return null;
-    if (await isLeftBehind(path)) await removeLeftBehind(path);
+    if (await isAbandoned(path)) await removeAbandoned(path);
     await sleep(20);
   }
   return async () => {
@@ -210,7 +208,7 @@ async function takeLock(path: string, waitMs: number): Promise<(() => Promise<vo
   };
 }
 
-/** False if it is there already. */
+/** False if it already exists. */
 async function createFile(path: string, content: string): Promise<boolean> {
   try {
     await writeFile(path, content, { flag: "wx", mode: 0o600 });
@@ -221,11 +219,11 @@ async function createFile(path: string, content: string): Promise<boolean> {
   }
 }
 
-/** Old, and its holder is gone if it says who that is. */
-async function isLeftBehind(path: string): Promise<boolean> {
+/** Old, and the process it names, if any, is gone. */
+async function isAbandoned(path: string): Promise<boolean> {
   const facts = await stat(path).catch(() => null);
   if (facts === null || Date.now() - facts.mtimeMs < lockStaleMs) return false;
-  // Some versions of the host lock with a folder, which names nobody.
+  // Some versions of the host lock with a folder, which names no process.
   const pid = valueAt(parseJson(await readFile(path, "utf8").catch(() => "")), "pid");
   return typeof pid !== "number" || !isRunning(pid);
 }
@@ -234,16 +232,16 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM"; // Somebody else's, but running.
+    return error instanceof Error && "code" in error && error.code === "EPERM"; // It runs as another user.
   }
 }
 
-/** Under a lock of its own: two that saw the same old lock must not remove each other's new one. */
-async function removeLeftBehind(path: string): Promise<void> {
+/** Under a lock of its own, so that two programs do not remove each other's new lock. */
+async function removeAbandoned(path: string): Promise<void> {
   const guard = `${path}.takeover`;
   if (!(await createFile(guard, ""))) return;
   try {
-    if (await isLeftBehind(path)) await rm(path, { recursive: true, force: true });
+    if (await isAbandoned(path)) await rm(path, { recursive: true, force: true });
   } finally {
     await rm(guard, { force: true });
   }

@@ -1,8 +1,6 @@
 /**
- * Where OpenClaw keeps what a model needs outside of the host, and how its files are written: the config, which people
- * edit by hand and which may hold comments and bare keys, and the list of custom providers, which the host keeps.
- *
- * No error of this file quotes what it read: a config holds keys.
+ * Reads OpenClaw's config and custom providers, and finds its auth profiles. People edit the config by hand, so comments
+ * and bare keys are accepted. Errors never quote the files, which contain keys.
  */
 
 import { readdir } from "node:fs/promises";
@@ -13,18 +11,17 @@ import { fieldsOf, readIfThere, textAt, valueAt } from "./read-files.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** A provider that the operator described to OpenClaw; null for what was left open. */
+/** A provider from OpenClaw's config; null for missing fields. */
 export interface CustomProvider {
   readonly baseUrl: string | null;
   readonly api: string | null;
-  /** A key, the name of a variable that holds it, or the host's way to say where it is. */
+  /** In the host's notation; see credentials.ts. */
   readonly apiKey: unknown;
 }
 
-/** Where OpenClaw keeps everything. */
 export const stateDirectoryIn = (env: Env): string => fromHome(env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
 
-/** A variable's or a config's `~` has not been seen by a shell. */
+/** No shell has expanded the `~` of a variable or a config. */
 export const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
 
 /** OpenClaw's config, or null if there is none. */
@@ -32,7 +29,7 @@ export async function readOpenclawConfig(stateDir: string, env: Env): Promise<un
   return readTolerantly(env["OPENCLAW_CONFIG_PATH"]?.trim() || join(stateDir, "openclaw.json"));
 }
 
-/** By their ids. What the host wrote down goes before what the config says, as it does in the host. */
+/** By id. As in the host, models.json takes precedence over the config. */
 export async function readCustomProviders(
   stateDir: string,
   config: unknown,
@@ -55,9 +52,9 @@ export const mainAgentDir = (stateDir: string): string => agentDir(stateDir, "ma
 
 const agentDir = (stateDir: string, agent: string): string => join(stateDir, "agents", agent, "agent");
 
-/** Every place where auth profiles may be, those of the main agent first. */
+/** All possible files of auth profiles, that of the main agent first. */
 export async function profilePaths(stateDir: string): Promise<readonly string[]> {
-  // No agents, or not ours to look into: then there are no profiles of theirs for us either.
+  // The folder may be missing or unreadable.
   const agents = await readdir(join(stateDir, "agents")).catch(() => []);
   const others = agents.filter((agent) => agent !== "main").toSorted();
   const folders = [mainAgentDir(stateDir), ...others.map((agent) => agentDir(stateDir, agent)), stateDir];
@@ -70,9 +67,9 @@ async function readTolerantly(path: string): Promise<unknown> {
   try {
     return parseTolerantly(text);
   } catch {
-    // The parser's own message quotes the text around the mistake, which may be a key.
-    throw new LcmError("invalid", `${basename(path)} is not a config that can be understood`, {
-      hint: `${path} must be JSON; comments, bare keys and a last comma are fine. \`openclaw doctor\` says more`,
+    // The parser's message quotes the text around the mistake, which may be a key.
+    throw new LcmError("invalid", `${basename(path)} is not valid JSON`, {
+      hint: `fix ${path} (comments, bare keys and trailing commas are allowed); \`openclaw doctor\` shows details`,
     });
   }
 }
@@ -82,9 +79,9 @@ const looseToken = new RegExp(
   String.raw`${doubleQuoted}|'(?:\\.|[^'\\])*'|//[^\r\n]*|/\*[\s\S]*?\*/|[A-Za-z_$][\w$]*(?=\s*:)`,
   "g",
 );
-const stringOrLastComma = new RegExp(String.raw`${doubleQuoted}|,(?=\s*[}\]])`, "g");
+const stringOrTrailingComma = new RegExp(String.raw`${doubleQuoted}|,(?=\s*[}\]])`, "g");
 
-/** JSON with comments, bare keys, single quotes and last commas. Throws a SyntaxError for what is not even that. */
+/** Parses JSON with comments, bare keys, single quotes and trailing commas. Throws a SyntaxError. */
 export function parseTolerantly(text: string): unknown {
   const strict = text
     .replace(/^\uFEFF/, "")
@@ -93,7 +90,7 @@ export function parseTolerantly(text: string): unknown {
       if (token.startsWith("/")) return " ";
       return `"${token.startsWith("'") ? doubleQuote(token.slice(1, -1)) : token}"`;
     })
-    .replace(stringOrLastComma, (token) => (token === "," ? "" : token));
+    .replace(stringOrTrailingComma, (token) => (token === "," ? "" : token));
   return JSON.parse(strict);
 }
 

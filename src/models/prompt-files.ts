@@ -1,4 +1,4 @@
-/** The prompt templates that hold: an operator's file where there is one, else the built-in text. */
+/** Loads the prompt templates: the user's file if there is one, else the built-in text. */
 
 import { join } from "node:path";
 import { LcmError } from "../core/base/errors.ts";
@@ -6,13 +6,13 @@ import { builtInTemplates, checkTemplate, templateNames } from "../core/prompts/
 import type { TemplateName } from "../core/prompts/summary.ts";
 import { readIfThere } from "./read-files.ts";
 
-/** Files are `leaf.txt`, `condensed-d1.txt` and so on. Never throws for what is in them, or instead of them. */
+/** Files are `leaf.txt`, `condensed-d1.txt` and so on. Reports bad files as problems instead of throwing. */
 export async function loadTemplates(dir: string) {
-  /** Where a file cannot be used the built-in text stands, which nobody asked for. */
+  /** Built-in where a file cannot be used. */
   const templates: Record<TemplateName, string> = { ...builtInTemplates };
   /** The path of the file, or `built-in`. */
   const sources: Record<TemplateName, string> = { ...builtInTemplates };
-  /** Why a file cannot be used. It concerns only whoever needs that template. */
+  /** Why a file cannot be used. Only work that needs the template fails. */
   const problems = new Map<TemplateName, LcmError>();
   for (const name of templateNames) {
     const path = join(dir, `${name}.txt`);
@@ -31,6 +31,6 @@ export async function loadTemplates(dir: string) {
 }
 
 const folderInstead = (path: string): LcmError =>
-  new LcmError("invalid", `${path} is a folder, not a file`, { hint: "put a text file in its place, or take it away" });
+  new LcmError("invalid", `${path} is a folder, not a file`, { hint: "replace it with a text file, or remove it" });
 
 const isFolder = ({ cause }: LcmError): boolean => cause instanceof Error && "code" in cause && cause.code === "EISDIR";

@@ -616,7 +616,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     const message = "Incorrect key sk-ant-api03-abc, you sent Bearer shibboleth and sk-pro***xyz";
     server.play({ kind: "error", status: 401, error: { message } });
     const said = messageOf(await model.complete(request));
-    assert.match(said, /^anthropic\/claude-sonnet-4-5 does not accept the credential: HTTP 401, Incorrect key \*\*\*/);
+    assert.match(said, /^anthropic\/claude-sonnet-4-5 rejected the credential: HTTP 401, Incorrect key \*\*\*/);
     assert.doesNotMatch(said, /abc|shibboleth|xyz/);
   });
 
@@ -662,7 +662,7 @@ describe("a look at a model before it is asked", () => {
   });
 
   it("says that nobody knows where a provider is", async () => {
-    assert.equal(await check("foo"), 'the provider "foo" is not known, and nobody said where it is');
+    assert.equal(await check("foo"), 'unknown provider "foo", and no base URL is set');
   });
 });
 

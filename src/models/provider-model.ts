@@ -1,9 +1,6 @@
 /**
- * The model port over real providers, through the AI SDK. It is loaded when the first text is asked for: most commands
- * ask for none, and it takes longer to load than all the rest.
- *
- * One timeout covers a completion with all its attempts and waits. Nothing is thrown for a provider's trouble; what it
- * was is told by refusal.ts.
+ * Calls real providers through the AI SDK, which is loaded on the first call because it is large. One timeout covers a
+ * completion with all its attempts and waits. Failures of a provider are refusals, never exceptions.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,15 +19,15 @@ import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
 import type { Env } from "./openclaw-files.ts";
 import { scrub, troubleOf } from "./refusal.ts";
 import type { Failure, Trouble } from "./refusal.ts";
-import { callsOf, estimateInput, estimateOutput, tell } from "./tool-steps.ts";
+import { callsOf, estimateInput, estimateOutput, sdkInputOf } from "./tool-steps.ts";
 
 export interface ModelDeps {
-  /** OpenClaw's, with its config, its providers and its auth profiles. */
+  /** OpenClaw's state directory. */
   readonly stateDir: string;
   readonly env: Env;
   readonly timeoutMs: number;
   readonly fetch?: typeof fetch;
-  /** Where logins are renewed, if not at their provider's own address. */
+  /** Replaces the provider's address for renewing logins. */
   readonly tokenUrl?: string;
 }
 
@@ -38,7 +35,7 @@ const retriesMax = 2;
 const retried: readonly Refusal[] = ["rate_limit", "overloaded", "unreachable"];
 const backoffMs = 500;
 
-/** What keeps a model from being asked, as a sentence; null if nothing does. Nobody is asked for it. */
+/** Why a model cannot be used, found without a call; null if nothing is wrong. */
 export async function checkModel(
   choice: ModelChoice,
   deps: Pick<ModelDeps, "stateDir" | "env">,
@@ -52,81 +49,32 @@ export async function checkModel(
   }
 }
 
-/** A login that has to be renewed first counts as one, if that can be tried; what is accepted only the provider knows. */
+/** An expired login counts as a credential if it can be renewed; only the provider knows if it is accepted. */
 async function checkCredential(
   { provider }: ModelChoice,
   credentials: Omit<CredentialDeps, "renew">,
 ): Promise<Refused | null> {
   const renew = async (file: string, profile: string): Promise<Renewed> =>
-    (await checkLogin(file, profile, credentials.stateDir)) ?? { kind: "found", secret: "not asked for" };
+    (await checkLogin(file, profile, credentials.stateDir)) ?? { kind: "found", secret: "not requested" };
   const credential = await findCredential(provider, { ...credentials, renew });
   return credential.kind === "found" ? null : credential;
 }
 
-/** Throws `invalid` if it is not known where and how to ask; whether there is a credential is seen when it is asked. */
+/** Throws `invalid` if the address or API is unknown. A missing credential shows only when the model is called. */
 export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise<Model> {
   const { endpoint, credentials } = await findWay(choice, deps);
-  const post = deps.fetch ?? fetch;
-  const { stateDir, tokenUrl } = deps;
+  const { stateDir, timeoutMs, tokenUrl, fetch: post = fetch } = deps;
   const renewDeps = { stateDir, fetch: post, ...(tokenUrl === undefined ? {} : { tokenUrl }) };
-  const credentialDeps = {
-    ...credentials,
-    renew: (file: string, profile: string) => renewLogin(file, profile, renewDeps),
-  };
+  const renew = async (file: string, profile: string): Promise<Renewed> => await renewLogin(file, profile, renewDeps);
+  const target: Target = { choice, endpoint, post };
   let takesTemperature = true;
 
-  const refused = (refusal: Refusal, detail: string): Refused => ({
-    kind: "refused",
-    refusal,
-    message: `${toldOf(choice, refusal)}${detail === "" ? "" : `: ${detail}`}`,
-  });
-
-  async function ask(request: Wanted, secret: string | null, abortSignal: AbortSignal): Promise<Outcome> {
-    const { generateText } = await import("ai");
-    // It would write to the terminal that a setting was ignored; nobody there can do anything about it.
-    globalThis.AI_SDK_LOG_WARNINGS ??= false;
-    const result = await generateText({
-      model: await languageModel(choice, endpoint, secret, post),
-      instructions: request.system,
-      ...(await tell(request)),
-      maxOutputTokens: request.maxOutputTokens,
-      ...(request.temperature === null ? {} : { temperature: request.temperature }),
-      maxRetries: 0,
-      abortSignal,
-      ...(endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
-    });
-    if (result.finishReason === "content-filter") return refused("filtered", "");
-    const finish = result.finishReason === "tool-calls" ? "stop" : result.finishReason;
-    const called = callsOf(result.toolCalls, result.responseMessages);
-    return {
-      kind: "text",
-      text: result.text,
-      ...called,
-      finish: finish === "stop" || finish === "length" ? finish : "other",
-      inputTokens: result.usage.inputTokens ?? estimateInput(request),
-      outputTokens: result.usage.outputTokens ?? estimateOutput(result.text, called.calls),
-    };
-  }
-
-  async function attempt(request: Wanted, secret: string | null, signal: AbortSignal): Promise<Outcome> {
-    try {
-      return await ask(request, secret, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      const { APICallError } = await import("ai");
-      // What the SDK could not even send is a request that is wrong.
-      if (!APICallError.isInstance(error)) return refused("rejected", scrub(String(error), [secret]));
-      const trouble = troubleOf(failureOf(error), Date.now());
-      return { ...refused(trouble.refusal, scrub(trouble.detail, [secret])), trouble };
-    }
-  }
-
-  /** Throws only when it is cut short, by the signal. */
+  /** Throws only if the signal aborts it. */
   async function attemptAll(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
-    const deadline = performance.now() + deps.timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     signal.throwIfAborted();
-    // Not itself cut short: a login that is being renewed must be written down.
-    const credential = await beforeDeadline(signal, findCredential(choice.provider, credentialDeps), null);
+    // The search itself is not aborted: a renewed login must be saved.
+    const credential = await beforeDeadline(signal, findCredential(choice.provider, { ...credentials, renew }), null);
     signal.throwIfAborted();
     assert(credential !== null, "only the signal comes before it");
     if (credential.kind === "refused") return credential;
@@ -134,7 +82,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     let retries = 0;
     for (;;) {
       const temperature = takesTemperature ? request.temperature : null;
-      const outcome = await attempt({ ...request, temperature }, credential.secret, signal);
+      const outcome = await attempt(target, { ...request, temperature }, credential.secret, signal);
       if (outcome.kind === "text") return outcome;
       const { refusal, message, trouble } = outcome;
       if (temperature !== null && trouble?.rejected.includes("temperature")) {
@@ -149,23 +97,25 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     }
   }
 
-  async function complete(request: CompletionRequest): Promise<Completion> {
-    const timeout = AbortSignal.timeout(deps.timeoutMs);
-    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
-    try {
-      return await attemptAll(request, signal);
-    } catch (error) {
-      if (request.signal?.aborted) return refused("cancelled", "");
-      if (timeout.aborted) return refused("timeout", `waited for ${deps.timeoutMs / 1000} s`);
-      throw error;
-    }
-  }
-
-  const check = async (): Promise<Refused | null> => await checkCredential(choice, credentials);
-  return { provider: choice.provider, name: choice.model, check, complete };
+  return {
+    provider: choice.provider,
+    name: choice.model,
+    check: async () => await checkCredential(choice, credentials),
+    async complete(request) {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+      try {
+        return await attemptAll(request, signal);
+      } catch (error) {
+        if (request.signal?.aborted) return refused(choice, "cancelled", "");
+        if (timeout.aborted) return refused(choice, "timeout", `waited ${timeoutMs / 1000} s`);
+        throw error;
+      }
+    },
+  };
 }
 
-/** Where and how a model is asked, and where its credential may be. */
+/** The address and API of a model, and where its credential may be. */
 async function findWay(
   choice: ModelChoice,
   { stateDir, env }: Pick<ModelDeps, "stateDir" | "env">,
@@ -177,28 +127,89 @@ async function findWay(
   return { endpoint, credentials: { stateDir, env, config, custom, needsKey: endpoint.needsKey } };
 }
 
-/** A request as it is sent: without a temperature to a model that takes none. */
-type Wanted = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
+// ── One call ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Target {
+  readonly choice: ModelChoice;
+  readonly endpoint: Endpoint;
+  readonly post: typeof fetch;
+}
+
+/** `temperature` is null for a model that does not accept one. */
+type ModelRequest = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
 type Outcome = Extract<Completion, { kind: "text" }> | (Refused & { readonly trouble?: Trouble });
 
+async function attempt(
+  target: Target,
+  request: ModelRequest,
+  secret: string | null,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  try {
+    return await generate(target, request, secret, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const { APICallError } = await import("ai");
+    // A request that the SDK could not even send is wrong.
+    if (!APICallError.isInstance(error)) return refused(target.choice, "rejected", scrub(String(error), [secret]));
+    const trouble = troubleOf(failureOf(error), Date.now());
+    return { ...refused(target.choice, trouble.refusal, scrub(trouble.detail, [secret])), trouble };
+  }
+}
+
+async function generate(
+  { choice, endpoint, post }: Target,
+  request: ModelRequest,
+  secret: string | null,
+  abortSignal: AbortSignal,
+): Promise<Outcome> {
+  const { generateText } = await import("ai");
+  // The SDK would print to the terminal that it ignored a setting.
+  globalThis.AI_SDK_LOG_WARNINGS ??= false;
+  const result = await generateText({
+    model: await languageModel(choice, endpoint, secret, post),
+    instructions: request.system,
+    ...(await sdkInputOf(request)),
+    maxOutputTokens: request.maxOutputTokens,
+    ...(request.temperature === null ? {} : { temperature: request.temperature }),
+    maxRetries: 0,
+    abortSignal,
+    ...(endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
+  });
+  if (result.finishReason === "content-filter") return refused(choice, "filtered", "");
+  const finish = result.finishReason === "tool-calls" ? "stop" : result.finishReason;
+  const called = callsOf(result.toolCalls, result.responseMessages);
+  return {
+    kind: "text",
+    text: result.text,
+    ...called,
+    finish: finish === "stop" || finish === "length" ? finish : "other",
+    inputTokens: result.usage.inputTokens ?? estimateInput(request),
+    outputTokens: result.usage.outputTokens ?? estimateOutput(result.text, called.calls),
+  };
+}
+
 const sentences: Readonly<Partial<Record<Refusal, string>>> = {
-  auth: "does not accept the credential",
-  rate_limit: "asks to slow down",
-  overloaded: "has trouble of its own",
+  auth: "rejected the credential",
+  rate_limit: "reported a rate limit",
+  overloaded: "is overloaded or failing",
   unreachable: "cannot be reached",
   timeout: "did not answer in time",
-  cancelled: "was not waited for",
-  too_long: "does not take a prompt of this length",
-  filtered: "will not answer this text",
+  cancelled: "was cancelled",
+  too_long: "does not accept a prompt of this length",
+  filtered: "refused to process this text",
   rejected: "rejected the request",
 };
 
-const toldOf = ({ provider, model }: ModelChoice, refusal: Refusal): string =>
-  refusal === "unknown_model"
-    ? `${provider} has no model "${model}"`
-    : `${provider}/${model} ${sentences[refusal] ?? refusal}`;
+function refused({ provider, model }: ModelChoice, refusal: Refusal, detail: string): Refused {
+  const sentence =
+    refusal === "unknown_model"
+      ? `${provider} has no model "${model}"`
+      : `${provider}/${model} ${sentences[refusal] ?? refusal}`;
+  return { kind: "refused", refusal, message: `${sentence}${detail === "" ? "" : `: ${detail}`}` };
+}
 
-/** The SDK looks into the environment for what it is not given, so it is given everything. */
+/** Passes everything explicitly, because the SDK reads the environment for what is missing. */
 async function languageModel(
   { provider, model }: ModelChoice,
   { api, baseUrl: baseURL }: Endpoint,
@@ -240,7 +251,7 @@ const failureOf = (error: APICallError): Failure => ({
   message: error.message,
 });
 
-/** The first code on the way down: causes are nested. */
+/** The first code in the chain of causes. */
 function networkCodeOf(cause: unknown): string | null {
   for (let at = cause; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return at.code;

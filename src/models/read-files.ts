@@ -1,9 +1,9 @@
-/** Reading what nobody has promised the shape of: files that may not be there, values that may be anything. */
+/** Reads files that may be missing, and fields of values of unknown shape. */
 
 import { readFile } from "node:fs/promises";
 import { LcmError } from "../core/base/errors.ts";
 
-/** Null if there is no such file. */
+/** Null if the file does not exist. */
 export async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readFile(path, "utf8");
@@ -22,20 +22,20 @@ export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** What lies at a path of keys; undefined where one of them is missing. */
+/** The value at a path of keys; undefined if one is missing. */
 export function valueAt(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const key of path) found = isFields(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   return found;
 }
 
-/** The text at a path, trimmed; null where there is none, or only blanks. */
+/** The trimmed text at a path; null if there is none or it is blank. */
 export function textAt(value: unknown, ...path: readonly string[]): string | null {
   const found = valueAt(value, ...path);
   return typeof found === "string" && found.trim() !== "" ? found.trim() : null;
 }
 
-/** Undefined for what is not JSON. Says nothing about why: such messages quote the text, and it may hold a secret. */
+/** Undefined if the text is not JSON. The parser's message is dropped: it quotes the text, which may contain a secret. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

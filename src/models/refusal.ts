@@ -1,31 +1,30 @@
 /**
- * Why a provider did not answer, told by the status and by the codes of its answer, never by the words of a message:
- * those are for people, differ between providers and change without notice.
+ * Classifies why a provider refused, by HTTP status and error codes. Messages are not used: they differ between providers
+ * and change without notice.
  */
 
 import { refusalByStatus } from "../core/model/types.ts";
 import type { Refusal } from "../core/model/types.ts";
 import { listOf, parseJson, textAt, valueAt } from "./read-files.ts";
 
-/** What is left of a failed request. */
 export interface Failure {
-  /** Of the HTTP answer; null if none came. */
+  /** Null if there was no response. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** The answer as it was sent; null if it was not read to its end. */
+  /** Null if it was not read completely. */
   readonly body: string | null;
-  /** The system's name for a failure of the connection. */
+  /** The code of a failed connection, such as ECONNREFUSED. */
   readonly networkCode: string | null;
   readonly message: string;
 }
 
 export interface Trouble {
   readonly refusal: Refusal;
-  /** What was said about it, for people. */
+  /** For people. */
   readonly detail: string;
-  /** How long the provider asks to wait; null if it does not say. */
+  /** How long the provider asks to wait; null if unknown. */
   readonly retryAfterMs: number | null;
-  /** Parameters of the request that this model does not take. */
+  /** Parameters that this model does not accept. */
   readonly rejected: readonly string[];
 }
 
@@ -46,7 +45,7 @@ function refusalByNetwork({ networkCode }: Failure): Refusal {
   return networkCode !== null && slowNetwork.includes(networkCode) ? "timeout" : "unreachable";
 }
 
-/** Codes that say more than their status. Out of credit is a matter of the account: no waiting helps. */
+/** Codes that are more precise than the status. An exhausted quota needs the account owner; waiting does not help. */
 const refusalOfCode: ReadonlyMap<unknown, Refusal> = new Map<unknown, Refusal>([
   ["context_length_exceeded", "too_long"],
   ["exceed_context_size_error", "too_long"],
@@ -70,12 +69,12 @@ function refusalByCode(error: unknown): Refusal | undefined {
   return codes.map((code) => refusalOfCode.get(code)).find((refusal) => refusal !== undefined);
 }
 
-/** Some gateways answer 200 and put the status of the provider behind them into the body. */
+/** Some gateways answer 200 and put the status of the provider into the body. */
 function statusOf({ status, body }: Failure, error: unknown): number | null {
   if (status === null || status >= 400) return status;
   const code = valueAt(error, "code");
   if (typeof code === "number" && code >= 400 && code < 600) return code;
-  // An answer that broke off was a matter of the connection.
+  // An incomplete response is a connection failure.
   return body === null ? null : status;
 }
 
@@ -89,23 +88,23 @@ function rejectedParameters(error: unknown): readonly string[] {
 
 const fieldOf = (violation: unknown): string | undefined => textAt(violation, "field")?.split(".").at(-1);
 
-/** A header in milliseconds, in seconds or as a date; or a duration in the body, as Google has it. */
+/** From a header in milliseconds, seconds or as a date, or from a duration in the body (Google). */
 function retryAfterMs(headers: Failure["headers"], error: unknown, nowMs: number): number | null {
   const after = headers["retry-after"] ?? "";
   const delays = listOf(valueAt(error, "details")).map((detail) => textAt(detail, "retryDelay"));
-  const told = [
+  const delay = [
     Number.parseFloat(headers["retry-after-ms"] ?? ""),
     Number.parseFloat(after) * 1000,
     Date.parse(after) - nowMs,
-    ...delays.map((delay) => Number.parseFloat(delay ?? "") * 1000),
+    ...delays.map((text) => Number.parseFloat(text ?? "") * 1000),
   ].find((ms) => Number.isFinite(ms));
-  return told === undefined ? null : Math.max(0, told);
+  return delay === undefined ? null : Math.max(0, delay);
 }
 
 const secretLike = /\b(?:sk-|gsk_|xai-|AIza|ya29\.|eyJ)[\w.*-]+|(?<=\bBearer\s+)\S+/g;
 const detailCharsMax = 300;
 
-/** One line without the secrets that were used, and without anything that looks like one. */
+/** One line without the given secrets, and without anything that looks like one. */
 export function scrub(text: string, secrets: readonly (string | null)[]): string {
   let clean = text;
   for (const secret of secrets) if (secret) clean = clean.replaceAll(secret, "***");

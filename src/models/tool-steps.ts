@@ -1,6 +1,6 @@
 /**
- * Tools, and the steps already made with them, in the AI SDK's words. The SDK is offered tools that it cannot run itself,
- * so it stops after every completion: who runs them, how often and within what bounds is for whoever asks to say.
+ * Converts tools and earlier tool steps to the AI SDK's messages and back. The SDK cannot run the tools itself, so it
+ * stops after every completion, and the caller decides how to continue.
  */
 
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage, ToolSet } from "ai";
@@ -9,19 +9,19 @@ import { estimateTokens } from "../core/base/tokens.ts";
 import { isFields } from "./read-files.ts";
 import type { Json } from "../core/base/json.ts";
 
-type Asked = Pick<CompletionRequest, "system" | "prompt" | "tools" | "steps">;
+type ToolRequest = Pick<CompletionRequest, "system" | "prompt" | "tools" | "steps">;
 
-interface Told {
+interface SdkInput {
   readonly messages: ModelMessage[];
   readonly tools?: ToolSet;
   readonly toolChoice?: "none";
 }
 
-/** What the model is told after its instructions, and what it may call. */
-export async function tell({ prompt, tools = [], steps = [] }: Asked): Promise<Told> {
+/** The messages after the instructions, and the tools. */
+export async function sdkInputOf({ prompt, tools = [], steps = [] }: ToolRequest): Promise<SdkInput> {
   const { assistantModelMessageSchema, jsonSchema } = await import("ai");
   const turns = steps.flatMap((step) => {
-    // A step made elsewhere has no turn of ours to repeat.
+    // A step made by another model has no SDK message to repeat.
     const own = assistantModelMessageSchema.safeParse(step.completion.memo);
     return [own.success ? own.data : rebuildTurn(step.completion), resultsOf(step)];
   });
@@ -30,31 +30,31 @@ export async function tell({ prompt, tools = [], steps = [] }: Asked): Promise<T
     return [name, { description, inputSchema: jsonSchema(parameters) }] as const;
   });
   if (offered.length > 0) return { messages, tools: Object.fromEntries(offered) };
-  // Some providers take no record of calls without the tools that were called: these are named, and may not be called.
+  // Some providers reject earlier calls without the tools they name, so these are listed but may not be called.
   const called = steps.flatMap(({ results }) => results.map(({ call }) => call.name));
   const inputSchema = jsonSchema({ type: "object" });
   const named = Object.fromEntries(called.map((name) => [name, { inputSchema }]));
   return called.length === 0 ? { messages } : { messages, tools: named, toolChoice: "none" };
 }
 
-/** What goes with a completion that wants something called: the calls, and the model's own turn for the next step. */
+/** The tool calls of a completion, and the model's own message, to be repeated in the next step. */
 export function callsOf(
   called: readonly { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }[],
-  said: readonly ModelMessage[],
+  responses: readonly ModelMessage[],
 ): { readonly calls?: readonly ToolCall[]; readonly memo?: unknown } {
   if (called.length === 0) return {};
-  // Arguments are what the SDK parsed, or the text that it could not.
+  // Arguments that the SDK could not parse are text.
   const calls = called.map(({ toolCallId: id, toolName: name, input }) => ({ id, name, args: toJson(input) }));
-  // The SDK answers calls that it thinks wrong; those answers are not the model's, and not ours.
-  return { calls, memo: said.find(({ role }) => role === "assistant") };
+  // The SDK itself answers invalid calls; those answers are skipped.
+  return { calls, memo: responses.find(({ role }) => role === "assistant") };
 }
 
-/** For a provider that does not say how much it wrote. */
+/** For providers that do not report output tokens. */
 export const estimateOutput = (text: string, calls: readonly ToolCall[] = []): number =>
   estimateTokens(text) + sumOf(calls, (call) => estimateTokens(JSON.stringify(call)));
 
-/** For a provider that does not say how much it read. */
-export const estimateInput = ({ system, prompt, tools = [], steps = [] }: Asked): number =>
+/** For providers that do not report input tokens. */
+export const estimateInput = ({ system, prompt, tools = [], steps = [] }: ToolRequest): number =>
   estimateTokens(system) +
   estimateTokens(prompt) +
   sumOf(tools, (tool) => estimateTokens(JSON.stringify(tool))) +
@@ -70,7 +70,7 @@ const rebuildTurn = ({ text, calls = [] }: ToolStep["completion"]): AssistantMod
   content: [
     { type: "text", text },
     ...calls.map(({ id: toolCallId, name: toolName, args }) => {
-      // Providers take only an object; what was wrong with anything else the result says.
+      // Providers accept only objects; the result explains what was wrong.
       return { type: "tool-call" as const, toolCallId, toolName, input: isFields(args) ? args : {} };
     }),
   ],
@@ -86,5 +86,5 @@ const resultsOf = ({ results }: ToolStep): ToolModelMessage => ({
   })),
 });
 
-/** It was JSON before the SDK parsed it. */
+/** The SDK parsed it from JSON. */
 const toJson = (value: unknown): Json => JSON.parse(JSON.stringify(value));

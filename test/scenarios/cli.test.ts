@@ -238,7 +238,7 @@ describe("lcm", () => {
   it("reports a --db that names no file, or an impossible one", () => {
     const nameless = lcm(place, "status", "--db", "");
     assert.equal(nameless.status, 2);
-    assert.match(nameless.stderr, /^error: --db names no file\nhint: .+\n$/);
+    assert.match(nameless.stderr, /^error: --db needs a file name\nhint: .+\n$/);
     const path = join(writeSession(place.state, '{"role":"user","content":"hi"}\n', "file"), "lcm.db");
     const impossible = lcm(place, "import", join(place.state, "file"), "--db", path);
     assert.equal(impossible.status, 5);
@@ -293,7 +293,10 @@ describe("lcm import and export", () => {
     const first = lcm(torn, "import", path);
     assert.equal(first.status, 1);
     const line = sessionText.slice(0, cutAt).split("\n").length;
-    assert.match(first.stderr, new RegExp(`session\\.jsonl:${line}: the last line is cut off; import the file again`));
+    assert.match(
+      first.stderr,
+      new RegExp(`session\\.jsonl:${line}: the last line is incomplete; import the file again`),
+    );
     appendFileSync(path, sessionText.slice(cutAt));
     ok(torn, "import", path);
     assert.deepEqual(storedMessages(torn), storedMessages(whole));
@@ -310,7 +313,7 @@ describe("lcm import and export", () => {
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
     assert.match(run.stderr, /chat\.jsonl:2: .+\n.*chat\.jsonl:3: .+/);
-    assert.match(run.stdout, /2 messages, .*2 lines not readable/);
+    assert.match(run.stdout, /2 messages, .*2 lines unreadable/);
     assert.deepEqual(entriesOf(ok(place, "export", "1").stdout), [
       { role: "user", content: "one" },
       { role: "user", content: "five" },
@@ -324,7 +327,7 @@ describe("lcm import and export", () => {
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
     assert.equal(linesOf(run.stderr).length, 6);
-    assert.match(run.stderr, /noise\.jsonl:5: .+\n.*noise\.jsonl: … and 2,008 more; --json lists all\n$/);
+    assert.match(run.stderr, /noise\.jsonl:5: .+\n.*noise\.jsonl: and 2,008 more; --json lists all\n$/);
     assert.equal(lcm(place, "import", path, "--json").json.files[0].malformed.length, 2_013);
   });
 
@@ -363,7 +366,7 @@ describe("lcm import and export", () => {
   it("report an empty file", () => {
     const place = { state: createFolder() };
     const run = ok(place, "import", writeSession(place.state, "", "empty.jsonl"));
-    assert.match(run.stderr, /^note: .*empty\.jsonl is empty: there was nothing to store\n$/);
+    assert.match(run.stderr, /^note: .*empty\.jsonl is empty\n$/);
   });
 
   it("keep what is stored where a line has different content, and explain how to store it separately", () => {
@@ -380,7 +383,7 @@ describe("lcm import and export", () => {
     assert.equal(run.status, 1);
     assert.match(
       run.stderr,
-      /chat\.jsonl:21: .*stored with another content, which stays\nhint: .*`lcm import .*--session NAME`/,
+      /chat\.jsonl:21: .*stored with different content; the stored one stays\nhint: .*`lcm import .*--session NAME`/,
     );
     ok(place, "import", path, "--session", "second", "--agent", "helper", "--session-key", "agent:helper:two");
     const { conversations } = ok(place, "conversations", "--json", "--agent", "helper").json;
@@ -510,9 +513,9 @@ describe("lcm status, conversations and messages", () => {
     for (const fact of [
       /^database +.*lcm\.db$/m,
       /^messages +10$/m,
-      /^due +nothing: [\d,]+ tokens in context, not over 96,000 \(75% of 128,000\)$/m,
+      /^due +nothing: [\d,]+ tokens in context, within 96,000 \(75% of 128,000\)$/m,
       /^compaction +none so far$/m,
-      /^model +none: summaries are extracted on this machine$/m,
+      /^model +none: summaries are extracted locally, without a model$/m,
       /^prompts +built-in$/m,
       /^model calls +0 of 120 in the last hour$/m,
       /^settings +all default$/m,
@@ -562,7 +565,7 @@ describe("lcm status, conversations and messages", () => {
     );
     const none = ok(place, "conversations", "--session-key", "agent:nobody:main");
     assert.equal(none.stdout, "");
-    assert.match(none.stderr, /no conversation is like that/);
+    assert.match(none.stderr, /no matching conversations/);
   });
 
   it("give the original messages as JSON, with their ids", () => {
@@ -803,14 +806,17 @@ describe("lcm backup and restore", () => {
     writeFileSync(other, Buffer.alloc(8_192, 0x41), { flag: "r+", flush: true });
     writeFileSync(other, "SQLite format 3\0", { flag: "r+" });
     assert.match(ok({ state }, "restore", older).stdout, /^replaces .*lcm\.db \(.+, damaged\)$/m);
-    assert.match(ok({ state }, "restore", older, "--apply").stderr, /made by an older lossless-claw: `lcm adopt`/);
+    assert.match(
+      ok({ state }, "restore", older, "--apply").stderr,
+      /made by an older lossless-claw; convert it with `lcm adopt`/,
+    );
   });
 
   it("list what can be restored, whatever happened to the database, and restore it", () => {
     const home = { state: createFolder() };
     const file = join(home.state, "lcm.db");
     const none = ok(home, "restore", "--db", file).stdout;
-    assert.equal(none, `there is no backup beside ${file}; \`lcm --db ${file} backup\` makes one\n`);
+    assert.equal(none, `no backups next to ${file}; make one with \`lcm --db ${file} backup\`\n`);
     copyFileSync(path, file);
     const made = ok(home, "backup", "--json").json.path;
     assert.equal(lcm(home, "restore", "--apply").status, 2);
@@ -829,7 +835,7 @@ describe("lcm backup and restore", () => {
         refused.stderr.replaceAll("\n", " ").includes(`the newest backup is ${basename(made)}`),
         refused.stderr,
       );
-      assert.match(refused.stderr, /^hint: `lcm restore` lists/m);
+      assert.match(refused.stderr, /^hint: list backups with `lcm restore`/m);
       const listed = ok(home, "restore");
       assert.match(listed.stdout, /^backup .*\.backup-\w+ \(.+, of the present format\)$/m);
       assert.match(listed.stderr, /`lcm restore lcm\.db\.backup-\w+` shows what that one would replace/);
@@ -858,7 +864,7 @@ describe("lcm backup and restore", () => {
       [messageCount, messageCount + 1],
     );
     assert.equal(ok(place, "status", "--json").json.messages, messageCount + 1);
-    assert.match(ok(place, "restore", backup).stderr, /nothing was changed; --apply/);
+    assert.match(ok(place, "restore", backup).stderr, /nothing was changed; pass --apply/);
     assert.equal(lcm(place, "restore", backup, "--dry-run", "--apply").status, 2);
 
     const { applied, result } = ok(place, "restore", backup, "--apply", "--json").json;
@@ -893,7 +899,7 @@ describe("lcm forget", () => {
     assert.match(words.stdout, /my password is \[forgotten\], keep it/);
     assert.match(
       words.stderr,
-      /backups made before may still hold it.*\n +.*lcm\.db\.backup-.*\nnothing was changed; --apply/,
+      /these backups may still contain it.*\n +.*lcm\.db\.backup-.*\nnothing was changed; pass --apply/,
     );
     const plan = ok(place, "forget", "--secret", secret, "--json").json;
     assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2]]);
@@ -903,18 +909,18 @@ describe("lcm forget", () => {
 
   it("removes it everywhere with --apply, and names the backups that may still contain it", () => {
     const run = ok({ ...place, input: `${secret}\n` }, "forget", "--secret-stdin", "--apply");
-    assert.match(run.stderr, /backups made before may still hold it.*\n +.*lcm\.db\.backup-/);
+    assert.match(run.stderr, /these backups may still contain it.*\n +.*lcm\.db\.backup-/);
     assert.ok(!ok(place, "export", "1").stdout.includes(secret));
     assert.ok(!readFileSync(join(place.state, "lcm.db")).includes(secret), "not in the file either");
     assert.equal(readdirSync(place.state).filter((name) => name.includes(".backup-")).length, 1, "no new backup");
-    assert.match(ok(place, "forget", "--secret", secret, "--apply").stdout, /nothing holds it/);
+    assert.match(ok(place, "forget", "--secret", secret, "--apply").stdout, /found nowhere/);
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
   });
 
   it("removes one message, and keeps its position", () => {
     assert.match(
       ok(place, "forget", "--message", "3").stdout,
-      /forgetting msg_3 changes\n +1 message: msg_3\n\n +msg_3 {2}something else/,
+      /forgetting msg_3 changes:\n +1 message: msg_3\n\n +msg_3 {2}something else/,
     );
     const { dryRun, applied, result } = ok(place, "forget", "1", "--message", "3", "--apply", "--json").json;
     assert.deepEqual([dryRun, applied, result.kind], [false, true, "written"]);
@@ -928,7 +934,7 @@ describe("lcm forget", () => {
   it("reports that a message is forgotten already, and does nothing", () => {
     for (const args of [[], ["--apply"]]) {
       const run = ok(place, "forget", "--message", "3", ...args);
-      assert.deepEqual([run.stdout, run.stderr], ["msg_3 is already forgotten: nothing to do\n", ""]);
+      assert.deepEqual([run.stdout, run.stderr], ["msg_3 is already forgotten; nothing to do\n", ""]);
     }
     const { applied, plan } = ok(place, "forget", "--message", "3", "--apply", "--json").json;
     assert.deepEqual([applied, plan.messages], [false, []]);
@@ -951,7 +957,7 @@ describe("lcm doctor", () => {
   it("reports a healthy database, and how much it checked", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
-    assert.equal(ok(place, "doctor").stdout, `sound: ${messageCount} messages, 0 summaries checked, nothing found\n`);
+    assert.equal(ok(place, "doctor").stdout, `sound: ${messageCount} messages, 0 summaries checked, no findings\n`);
     assert.deepEqual(ok(place, "doctor", "1", "--json").json, {
       sound: true,
       checked: { conversations: 1, messages: messageCount, summaries: 0 },
@@ -1009,20 +1015,20 @@ describe("lcm doctor", () => {
     for (const line of linesOf(shown.stdout)) assert.ok(line.length <= 80, line);
     assert.match(
       shown.stdout,
-      /^--fix sets right\n {2}conversation 1\n(?: {4}.*\n)+ {2}the file\n {4}1 row that belongs to nothing, removed for good\n$/m,
+      /^--fix fixes\n {2}conversation 1\n(?: {4}.*\n)+ {2}the database file\n {4}1 orphaned row deleted permanently\n$/m,
     );
-    assert.match(shown.stderr, /nothing was changed; --apply does it/);
+    assert.match(shown.stderr, /nothing was changed; pass --apply to do it/);
     const planned = lcm(place, "doctor", "--fix", "--json").json;
     assert.deepEqual([planned.dryRun, planned.applied, planned.result], [true, false, undefined]);
     assert.deepEqual(planned.plan.conversations[0].context, { added: 1, dropped: 2, reordered: false });
     assert.deepEqual(planned.plan.orphans, { rows: 1, searchEntries: 0 });
 
     const done = ok(place, "doctor", "--fix", "--apply");
-    assert.match(done.stdout, /^set right, and checked again\n(?:.*\n)*sound: /m);
+    assert.match(done.stdout, /^fixed and checked again\n(?:.*\n)*sound: /m);
     assert.match(done.stderr, /^backup: .*lcm\.db\.backup-/m);
-    assert.match(done.stderr, /`lcm undo \d+ --apply` takes it back/);
+    assert.match(done.stderr, /undo it with `lcm undo \d+ --apply`/);
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
-    assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /there is nothing that --fix sets right\n$/);
+    assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /nothing that --fix can fix\n$/);
     const change = /lcm undo (\d+)/.exec(done.stderr)?.[1] ?? "";
     ok(place, "undo", change, "--apply");
     const again = ok(place, "doctor", "1", "--fix", "--apply", "--no-backup", "--json").json;
@@ -1058,8 +1064,8 @@ describe("lcm doctor over summaries", () => {
   it("summarises what needs no action in one line, and lists it only on request", () => {
     assert.equal(
       ok(place, "doctor").stdout,
-      "for information\n  3 summaries were extracted without a model\n    remedy: lcm repair 1\n\n" +
-        "sound: 40 messages, 3 summaries checked, nothing to mend\n",
+      "information\n  3 summaries were extracted without a model\n    remedy: lcm repair 1\n\n" +
+        "sound: 40 messages, 3 summaries checked, nothing to fix\n",
     );
     const named = ok(place, "doctor", "-v").stdout;
     for (const id of ids()) assert.match(named, new RegExp(`^ {4}conversation 1, ${id}$`, "m"));
@@ -1076,7 +1082,7 @@ describe("lcm doctor over summaries", () => {
     for (const line of linesOf(run.stdout)) assert.ok(line.length <= 80, line);
     assert.match(
       run.stdout.replace(/\n {4}/g, " "),
-      /1 summary was cut short: no answer of the model was of use\. Nothing is lost/,
+      /1 summary was cut short, because no answer of the model was usable; the sources are intact/,
     );
     assert.match(run.stdout, new RegExp(`^ {4}conversation 1, ${first}$`, "m"));
     assert.match(run.stdout, /^nothing lost or broken, 1 warning: 40 messages, 3 summaries checked$/m);
@@ -1133,7 +1139,7 @@ describe("the demo", () => {
     assert.equal(run.stdout.match(/✓/g)?.length, 3);
     assert.doesNotMatch(run.stdout, /✗|nothing found/);
     for (const line of linesOf(run.stdout)) assert.ok(Array.from(line).length <= 80, line);
-    assert.match(run.stdout, /\n\nNow you:\n {2}npx lcm demo --keep .*\n {2}npx lcm import /);
+    assert.match(run.stdout, /\n\nNext:\n {2}npx lcm demo --keep .*\n {2}npx lcm import /);
     assert.deepEqual(readdirSync(folder), []);
   });
 

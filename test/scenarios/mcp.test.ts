@@ -224,7 +224,10 @@ describe("guarantee 25: lcm mcp reads no further than the operator allows", () =
       server.stdin.end();
       const [, , [status]] = await Promise.all([textOf(server.stdout), server.told, once(server, "close")]);
       assert.equal(status, 2);
-      assert.match(await server.told, /LCM_SCOPE_POLICY is .*\nhint: name one with --conversation, or set/);
+      assert.match(
+        await server.told,
+        /LCM_SCOPE_POLICY=\w+ needs a conversation\nhint: pass --conversation NAME, or set/,
+      );
     }
   });
 
@@ -393,7 +396,7 @@ describe("lcm mcp without a usable database", () => {
       for (const name of offered) {
         const result = await call(name, { pattern: "K7QX2M", id: "msg_1", prompt: "?" });
         assert.equal(result.isError, true);
-        assert.match(textIn(result), /there is no database at .*lcm\.db\nhint: `lcm import FILE…` makes one/);
+        assert.match(textIn(result), /there is no database at .*lcm\.db\nhint: create one with `lcm import FILE…`/);
       }
       copyFileSync(database, path);
       assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);

@@ -329,7 +329,7 @@ describe("guarantee 28: writes are dry runs by default, print the same plan, and
       const plan = without === undefined ? dry.stdout : dry.stdout.replace(without, "");
       assert.ok(plan.trim() !== "" && applied.stdout.startsWith(plan), `${plan}\n———\n${applied.stdout}`);
       assert.notDeepEqual(tablesChanged(kept, dumpOfContent(place.path)), [], "with it something does");
-      const [, change] = /`lcm undo (\d+) --apply` takes it back$/m.exec(applied.stderr) ?? [];
+      const [, change] = /undo it with `lcm undo (\d+) --apply`$/m.exec(applied.stderr) ?? [];
       if (change !== undefined) {
         assert.equal((await lcmBeside(place, ["undo", change, "--apply", "--no-backup"])).status, 0);
         assertSameRows(dumpOfContent(place.path), kept, "and taking it back restores every table");

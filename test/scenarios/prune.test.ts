@@ -61,17 +61,20 @@ describe("lcm prune", () => {
     );
     assert.match(
       dry.stderr,
-      /nothing was changed; --archive FILE --apply takes them out, --delete --apply deletes them/,
+      /nothing was changed; pass --archive FILE --apply to archive them, or --delete --apply to delete them/,
     );
     const half = lcm(place, "prune", "--older-than", "2022-01-01", "--apply");
     assert.equal(half.status, 2);
-    assert.match(half.stderr, /^error: .+\nhint: --archive FILE .+; --delete .+\n$/);
+    assert.match(half.stderr, /^error: .+\nhint: pass --archive FILE .+, or --delete .+\n$/);
     for (const [args, words] of [
       [[], /no conversations selected/],
-      [["--older-than", "6m"], /"6m", and counts in days, weeks or years\nhint: six months are 26w or 180d/],
-      [["--older-than", "2999-01-01"], /yet to come/],
-      [["--match", "*", "--archive", "a.db", "--delete"], /contradict/],
-      [["--match", "*", "--archive", " "], /names no file/],
+      [
+        ["--older-than", "6m"],
+        /--older-than takes days, weeks or years, not "6m"\nhint: for six months, pass 26w or 180d/,
+      ],
+      [["--older-than", "2999-01-01"], /in the future/],
+      [["--match", "*", "--archive", "a.db", "--delete"], /exclude each other/],
+      [["--match", "*", "--archive", " "], /needs a file name/],
     ] as const) {
       const run = lcm(place, "prune", ...args);
       assert.equal(run.status, 2, run.stdout);
@@ -89,7 +92,7 @@ describe("lcm prune", () => {
     const archive = join(place.state, "old.db");
     const run = ok(place, "prune", "--older-than", "2022-01-01", "--archive", "old.db", "--apply");
     assert.match(run.stdout, new RegExp(`\narchived in ${RegExp.escape(archive)}: \\d+ KB\ndeleted 2 conversations`));
-    assert.match(run.stderr, new RegExp(`\`lcm import ${RegExp.escape(archive)}\` brings them back`));
+    assert.match(run.stderr, new RegExp(`restore them with \`lcm import ${RegExp.escape(archive)}\``));
     assertPrivate(archive);
     assert.equal(backupsOf(place).length, 1);
     assert.deepEqual(idsIn(place), [3]);
@@ -109,7 +112,7 @@ describe("lcm prune", () => {
     assert.equal(backupsOf(place).length, 1, "no backup is made of what is not changed");
 
     assert.equal(ok(place, "import", archive).stdout, `${archive}: 2 conversations, 10 messages, 0 summaries\n`);
-    assert.equal(ok(place, "import", archive).stdout, `${archive}: nothing new, 2 conversations already here\n`);
+    assert.equal(ok(place, "import", archive).stdout, `${archive}: nothing new, 2 conversations already stored\n`);
     assert.deepEqual(idsIn(place), [1, 2, 3]);
     assert.deepEqual(
       [1, 2].map((id) => transcriptOf(place, id)),
@@ -151,8 +154,8 @@ describe("lcm prune", () => {
     const run = ok(other, "import", archive);
     assert.deepEqual(linesOf(run.stdout), [
       `${archive}: 2 conversations, 10 messages, 0 summaries`,
-      "  its conversation 1 is 4 here",
-      "  its conversation 2 is 5 here",
+      "  its conversation 1 is now 4",
+      "  its conversation 2 is now 5",
     ]);
     assert.equal(ok(other, "grep", "spring", "--json").json.hits.length, 12);
     ok(other, "doctor");
@@ -161,6 +164,6 @@ describe("lcm prune", () => {
     assert.match(itself.stderr, /is the database itself/);
     const named = lcm(other, "import", archive, "--session", "mine");
     assert.equal(named.status, 2);
-    assert.match(named.stderr, /its conversations come as they are named there/);
+    assert.match(named.stderr, /its conversations keep their names/);
   });
 });

@@ -55,7 +55,7 @@ describe("lcm describe", () => {
       run.stdout,
       new RegExp(`^conversation 1 · .*\n${root} {2}summary, depth 1\nwhen .* America/St_Johns\n`),
     );
-    assert.match(run.stdout, /tokens +1,\d+; stands for 1,4\d\d messages of 1\d\d,\d+\n/);
+    assert.match(run.stdout, /tokens +1,\d+; covers 1,4\d\d messages with 1\d\d,\d+ tokens\n/);
     assert.match(run.stdout, /made from {2}10 summaries\n/);
     assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 of 3,\\d+ +09-07 .*Three cust`));
     assert.match(notesOf(run), new RegExp(`\`lcm expand ${root}\``));
@@ -75,22 +75,19 @@ describe("lcm describe", () => {
   it("shows a file by its lines, and where to continue", () => {
     const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
     fits(run);
-    assert.match(
-      run.stdout,
-      /order-lines-2026-08\.csv, text\/csv\n[^]*what it is about\n {2}Table[^]*lines 2 to 4 of 763\n/,
-    );
+    assert.match(run.stdout, /order-lines-2026-08\.csv, text\/csv\n[^]*preview\n {2}Table[^]*lines 2 to 4 of 763\n/);
     assert.match(run.stdout, /moved out of {2}msg_\d+\n/);
     assert.match(run.stderr, new RegExp(`it goes on: \`lcm describe ${file} --from-line 5\`\n`));
     const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
     assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
-    assert.match(short.stderr, /^line 2 is cut: --bytes shows more of it\nthe line after it: `.* --from-line 3`\n$/);
+    assert.match(short.stderr, /^line 2 is cut; raise --bytes to see more of it\nnext line: `.* --from-line 3`\n$/);
     const [, message = ""] = /moved out of {2}(msg_\d+)/.exec(run.stdout) ?? [];
     assert.match(ok(place, "describe", message).stdout, /Moved out of this message;\s+lcm describe shows it/);
   });
 
   it("reports what it leaves out when the limit is small", () => {
     const run = ok(place, "describe", root, "--tokens", "100");
-    assert.match(run.stderr, /this is not all of its text: --tokens shows more/);
+    assert.match(run.stderr, /the text is cut; raise --tokens to see more/);
     for (const id of [root, "msg_42"]) {
       const whole = JSON.stringify(ok(place, "describe", id, "--json").json.text);
       const short = ok(place, "describe", id, "--json", "--tokens", "20");
@@ -137,8 +134,8 @@ describe("lcm expand", () => {
     fits(run);
     assert.match(run.stdout, new RegExp(`^${leaf} {2}summary, depth 0 {2}conversation 1 {2}2026-09-07 `));
     assert.doesNotMatch(run.stdout, /^msg_/m);
-    assert.match(notesOf(run), /1,455 messages below: --messages reads them/);
-    assert.match(notesOf(run), /\d passages of \d,\d+ tokens left out; --tokens shows more/);
+    assert.match(notesOf(run), /1,455 messages below; pass --messages to read them/);
+    assert.match(notesOf(run), /\d passages \(\d,\d+ tokens\) left out; raise --tokens/);
     assert.ok(ok(place, "expand", root, "--json").json.tokens <= 4_000);
   });
 
@@ -196,13 +193,13 @@ describe("lcm recent", () => {
     const run = ok(place, "recent", "--since", "2026-10-10", "--conversation", "1", "--tokens", "400");
     fits(run);
     assert.match(run.stdout, /^msg_1487 {2}user {2}conversation 1 {2}2026-10-11/m);
-    assert.match(notesOf(run), /passages of [\d,]+ tokens left out; --tokens tells more/);
+    assert.match(notesOf(run), /passages \([\d,]+ tokens\) left out; raise --tokens/);
   });
 
   it("reports that there are no messages, and refuses an invalid time", () => {
     assert.match(
       notesOf(ok(place, "recent")),
-      /^nothing was said since .* the newest message is of 2026-10-11 .* America\/St_Johns: `lcm recent --since 2026-10-11`$/,
+      /^no messages since .* the newest message is from 2026-10-11 .* America\/St_Johns; run `lcm recent --since 2026-10-11`$/,
     );
     assert.equal(lcm(place, "recent", "--since", "soon").status, 2);
     assert.equal(lcm(place, "recent", "--conversation", "nobody").status, 3);
@@ -215,7 +212,7 @@ describe("lcm ask without a model", () => {
     fits(run);
     assert.match(run.stdout, /30 September, 9:40/);
     assert.match(run.stdout, /msg_\d+ · in sum_/);
-    assert.match(notesOf(run), /--model or LCM_SUMMARY_MODEL names a model that answers/);
+    assert.match(notesOf(run), /to get an answer instead of passages, set --model or LCM_SUMMARY_MODEL/);
     assert.match(run.stdout, /^\[2026-09-\d\d .* America\/St_Johns · /m);
     const { by, citedIds, citedMessages, partial, caveats } = ok(
       place,
@@ -279,7 +276,7 @@ describe("lcm ask with a model", () => {
     const run = await ask();
     fits(run);
     assert.match(run.stdout, /^On Wednesday 30 September at 9:40/);
-    assert.match(run.stdout, /\ntaken from {2}lcm describe (sum|msg)_/);
+    assert.match(run.stdout, /\nsources {2}lcm describe (sum|msg)_/);
     assert.match(run.stdout, /lcm describe msg_794\n/);
     assert.doesNotMatch(run.stdout, /999999|sum_0000000000000000/);
     assert.match(notesOf(run), /[\d,]+ tokens read; answered by scripted\/storyteller/);
@@ -293,7 +290,7 @@ describe("lcm ask with a model", () => {
     provider.play({ kind: "error", status: 401 });
     const run = await ask();
     assert.match(run.stdout, /30 September, 9:40/);
-    assert.match(notesOf(run), /note: .* hint: `lcm status` tells about the model/);
+    assert.match(notesOf(run), /note: .* hint: check the model with `lcm status`/);
   });
 
   it(
@@ -303,7 +300,7 @@ describe("lcm ask with a model", () => {
       provider.play({ kind: "hang" });
       const late = await ask("--timeout", "2");
       assert.match(late.stdout, /30 September, 9:40/);
-      assert.match(notesOf(late), /note: the deadline passed .* hint: --timeout gives it longer/);
+      assert.match(notesOf(late), /note: the deadline passed .* hint: raise --timeout/);
       const env = { ...place.env, LCM_SUMMARY_BASE_URL: `${provider.url}/v1` };
       const before = provider.asked.length;
       const run = await lcmBeside(
@@ -316,7 +313,7 @@ describe("lcm ask with a model", () => {
       );
       assert.equal(run.status, 0);
       assert.match(run.stdout, /30 September, 9:40/);
-      assert.match(run.stderr, /note: interrupted: this is what had been found until then/);
+      assert.match(run.stderr, /note: interrupted: this is what was found so far/);
     },
   );
 });

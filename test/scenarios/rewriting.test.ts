@@ -49,7 +49,7 @@ describe("drafts", () => {
     assert.equal(seen.calls, 3, seen.stderr);
     assert.match(
       seen.stderr,
-      /^nothing was changed; --apply applies these drafts\n1 summary above was written from the old text: `lcm/,
+      /^nothing was changed; pass --apply to apply these drafts\n1 summary above was written from the old text: after applying these, run\s`lcm/,
     );
     const applied = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
     assert.equal(applied.calls, 0);
@@ -57,7 +57,7 @@ describe("drafts", () => {
     for (const n of [1, 2, 3]) assert.match(applied.stdout, new RegExp(`Draft ${n}: `));
     const again = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
     assert.deepEqual([again.calls, again.status], [0, 0]);
-    assert.match(again.stdout, /^ +3 summaries say already what it wrote; --fresh asks again$/m);
+    assert.match(again.stdout, /^ +3 summaries already have the model's text; pass --fresh to request another$/m);
     assert.doesNotMatch(again.stdout, /\d calls?\b/);
     assert.equal(again.stderr, "nothing was changed\n");
     assert.equal(backupsIn(place).length, 1, "only of what was written");
@@ -71,7 +71,7 @@ describe("drafts", () => {
     assert.equal(fresh.calls, 1);
     assert.match(fresh.stdout, /^ +1 call, about/m);
     assert.match(fresh.stdout, /Draft 2: /);
-    assert.equal(fresh.stderr, "nothing was changed; --apply without --fresh applies these drafts\n");
+    assert.equal(fresh.stderr, "nothing was changed; pass --apply without --fresh to apply these drafts\n");
     const applied = await counted(place, "rewrite", "1", "--summary", d1, "--apply");
     assert.equal(applied.calls, 0);
     assert.match(applied.stdout, /OLD [^]*Draft 1: [^]*NEW [^]*Draft 2: /);
@@ -82,7 +82,10 @@ describe("drafts", () => {
     provider.play(answer(draftText(1)), answer("…"), ...drafts(3));
     const seen = await counted(place, "rewrite", "1", "--all");
     assert.equal(seen.status, 1, seen.stderr);
-    assert.match(seen.stderr, /--apply applies these drafts, and asks again for the other 1 and what stands on\sit\n/);
+    assert.match(
+      seen.stderr,
+      /--apply to apply these drafts; it requests the other 1 again, with the\ssummaries above it\n/,
+    );
     provider.play(...drafts(50));
     const applied = await counted(place, "rewrite", "1", "--all", "--apply");
     const [, stated] = /^ +(\d+) calls, about/m.exec(applied.stdout) ?? [];
@@ -95,7 +98,7 @@ describe("drafts", () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--summary", place.deep.truncated];
     const { stdout } = await lcmBeside(place, [...args, "--estimate"]);
-    assert.match(stdout, /^ +1 call, about .* out \(2 if answers are of no use\)$/m);
+    assert.match(stdout, /^ +1 call, about .* out \(up to 2 if answers are unusable\)$/m);
     provider.play(answer("…"), ...drafts());
     assert.equal((await counted(place, ...args)).calls, 2);
     const { stdout: normal } = await lcmBeside(place, ["rewrite", "1", "--summary", d3, "--estimate"]);
@@ -126,11 +129,11 @@ describe("a rewrite that is interrupted", () => {
     });
     assert.equal(run.status, 130, run.stderr);
     assert.match(run.stdout, /^rewrote 1 summary: .*\n2 summaries were not reached$/m);
-    assert.match(run.stderr, /\ninterrupted: what is applied stays; run it again to go on\n$/);
+    assert.match(run.stderr, /\ninterrupted: applied texts are kept; run it again to continue\n$/);
     provider.play(...drafts(2));
     const rest = await counted(place, ...args);
     assert.deepEqual([rest.calls, rest.status], [2, 0]);
-    assert.match(rest.stdout, /^ +1 summary says already what it wrote; --fresh asks again$/m);
+    assert.match(rest.stdout, /^ +1 summary already has the model's text; pass --fresh to request another$/m);
   });
 
   it("reports what was applied before the database failed, and then how it failed", async () => {
@@ -145,7 +148,7 @@ describe("a rewrite that is interrupted", () => {
     provider.play(...drafts());
     const run = await lcmBeside(place, args);
     assert.match(run.stdout, /^rewrote 1 summary: .*\n2 summaries were not reached$/m);
-    assert.match(run.stderr, /^change 1: `lcm undo 1 --apply` takes it back\nerror: .*the disk is gone/m);
+    assert.match(run.stderr, /^change 1: undo it with `lcm undo 1 --apply`\nerror: .*the disk is gone/m);
     assert.doesNotMatch(run.stderr, /harbour|model/, "it is not the model's trouble");
     provider.play(...drafts());
     const told = await lcmBeside(other, [...args, "--json"]);
@@ -170,10 +173,10 @@ describe("commands that are printed", () => {
       const run = async (...args: readonly string[]): Promise<Run> =>
         await lcmBeside({ ...place, env: { ...place.env, COLUMNS: "400" } }, ["--db", name, ...args]);
       const applied = await run("rewrite", "1", "--summary", d1, "--apply", "--no-backup");
-      assert.ok(applied.stderr.includes(`${typed("undo 1 --apply")} takes it back`), applied.stderr);
+      assert.ok(applied.stderr.includes(`undo it with ${typed("undo 1 --apply")}`), applied.stderr);
       const { stdout } = await run("history", "--change", "1");
-      assert.ok(stdout.includes(`${typed("undo 1 --apply")} takes it back`), stdout);
-      assert.ok((await run("undo", "9")).stderr.includes(`hint: ${typed("history")} lists the changes`));
+      assert.ok(stdout.includes(`undo it with ${typed("undo 1 --apply")}`), stdout);
+      assert.ok((await run("undo", "9")).stderr.includes(`hint: list the changes with ${typed("history")}`));
       assert.equal((await run("undo", "9", "--json")).json.error.hint, `${typed("history")} lists the changes`);
       const { stdout: nothing } = await run("transplant", "3", "1");
       assert.ok(nothing.includes(typed("compact 3")), nothing);
@@ -189,16 +192,16 @@ describe("commands that are printed", () => {
     await lcmBeside(place, ["undo", "1", "--summary", "sum_0000000000000013", "--apply"]);
     const shown = async (change: string): Promise<string> =>
       (await lcmBeside(place, ["history", "--change", change])).stdout;
-    assert.match(await shown("1"), /^undone in part, by change 2; `lcm undo 1 --apply` takes back the rest$/m);
+    assert.match(await shown("1"), /^partly undone by change 2; undo the rest with `lcm undo 1 --apply`$/m);
     await lcmBeside(place, ["undo", "1", "--apply"]);
-    assert.match(await shown("1"), /^undone by change 2 and 3; `lcm undo 3 --apply` does it again$/m);
+    assert.match(await shown("1"), /^undone by change 2 and 3; redo it with `lcm undo 3 --apply`$/m);
     await lcmBeside(place, ["transplant", "1", "3", "--apply"]);
     const again = await lcmBeside(place, ["transplant", "1", "3"]);
     assert.match(again.stderr, /`lcm undo 4 --apply`\n$/);
     const dry = await lcmBeside(place, ["undo", "4"]);
-    assert.match(dry.stderr, /after a backup; `lcm transplant 1 3 --apply` copies them again\n$/);
+    assert.match(dry.stderr, /after a backup; to copy them again, run `lcm transplant 1 3 --apply`\n$/);
     await lcmBeside(place, ["undo", "4", "--apply"]);
-    assert.match(await shown("5"), /^`lcm transplant 1 3 --apply` copies them again$/m);
+    assert.match(await shown("5"), /^copy them again with `lcm transplant 1 3 --apply`$/m);
     const itself = await lcmBeside(place, ["transplant", "1", "1"]);
     assert.match(itself.stderr, /into itself\nhint: .*`lcm conversations` to list them\n$/);
   });
@@ -212,11 +215,11 @@ describe("refusals", () => {
     await lcmBeside(place, ["rewrite", "1", "--all", "--apply", "--fresh"]);
     const { json, status } = await lcmBeside(place, ["undo", "1", "--json"]);
     assert.deepEqual([status, json.applied, json.error.code], [4, false, "conflict"]);
-    assert.match(json.error.message, /^change 1 cannot be taken back as things are/);
-    assert.equal(json.error.hint, "`lcm undo 2 --apply` first");
+    assert.match(json.error.message, /^change 1 cannot be undone now/);
+    assert.equal(json.error.hint, "first run `lcm undo 2 --apply`");
     const { stdout } = await lcmBeside(place, ["undo", "1"]);
     const [, more] =
-      /^in the way:\n(?: {2}.*\n){10} {2}and at least (\d+) more; --json names them$/m.exec(stdout) ?? [];
+      /^in the way:\n(?: {2}.*\n){10} {2}and at least (\d+) more; --json lists them$/m.exec(stdout) ?? [];
     assert.equal(Number(more), json.plan.obstacles.length - 10, stdout);
   });
 
@@ -228,13 +231,13 @@ describe("refusals", () => {
       assert.equal(run.status, 2);
       assert.match(
         run.stderr,
-        /^error: --summary and --summary-id name different summaries\nhint: give one of them\n$/,
+        /^error: --summary and --summary-id name different summaries\nhint: pass only one of them\n$/,
       );
     }
     assert.equal((await lcmBeside(place, ["dag", "1", "--summary", d1, "--summary-id", d1])).status, 0);
     const foreign = await lcmBeside(place, ["rewrite", "2", "--summary", d1]);
     assert.equal(foreign.status, 2);
-    assert.match(foreign.stderr, /is of conversation 1, not of 2\nhint: `lcm rewrite 1 --summary sum_0+21`\n$/);
+    assert.match(foreign.stderr, /belongs to conversation 1, not 2\nhint: run `lcm rewrite 1 --summary sum_0+21`\n$/);
   });
 
   it("do not claim that a summary in no context was dissolved: a rewind leaves some too", async () => {
@@ -245,7 +248,7 @@ describe("refusals", () => {
     assert.match(run.stderr, /is not in the context, [^]*\nhint: pass --purge to delete its stored text\n$/);
     assert.doesNotMatch(run.stderr, /dissolved/);
     const { stdout } = await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--purge"]);
-    assert.match(stdout, /^ +in no context: nothing returns$/m);
+    assert.match(stdout, /^ +not in the context: nothing returns$/m);
   });
 
   it("do not mention calls where there is no model", async () => {
@@ -297,6 +300,6 @@ it("a plan fits a narrow terminal: optional parts are left out", async () => {
     const { stdout } = await lcmBeside(place, args);
     const plan = linesOf(stdout.slice(stdout.search(/^plan/m)));
     for (const line of plan) assert.ok(line.length <= 40, stdout);
-    assert.match(stdout, /^plan +depth +(?:summaries|passes) +(?:old|out)/m);
+    assert.match(stdout, /^plan +depth +summaries +(?:old|target)/m);
   }
 });

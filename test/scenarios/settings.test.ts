@@ -91,7 +91,7 @@ describe("the plugin's config", () => {
   it("may have unknown keys, which doctor reports and tolerates", () => {
     const place = createPlace(configured({ pruneHeartbeatOk: true, freshTailCount: 7, oldFlag: "x" }));
     const { stdout } = ok(place, "doctor");
-    assert.match(stdout, /for information\n .*is not known here.*pruneHeartbeatOk, oldFlag\n/);
+    assert.match(stdout, /information\n .*unknown settings.*pruneHeartbeatOk, oldFlag\n/);
     assert.match(stdout, /sound:/);
     const { sound, findings } = ok(place, "doctor", "--json").json;
     assert.equal(sound, true);

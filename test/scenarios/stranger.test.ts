@@ -46,23 +46,23 @@ describe("a newcomer with only `lcm --help`", () => {
     assert.match(look.stdout, /^\+Draft 1: /m);
     assertSameRows(dumpOfContent(place.path), rows, "looking changes nothing");
 
-    const [apply] = commandIn(look, /nothing was changed; (--\w+) /);
+    const [apply] = commandIn(look, /nothing was changed; pass (--\w+) /);
     const repaired = await run([...remedy, apply ?? ""]);
     assert.equal(repaired.status, 0, read(repaired));
     const sound = await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m));
     assert.equal(sound.status, 0, read(sound));
     assert.ok(!sound.stdout.includes("cut short"));
 
-    const back = commandIn(repaired, /`lcm (undo \d+) --apply` takes it back/);
+    const back = commandIn(repaired, /undo it with `lcm (undo \d+) --apply`/);
     const plan = await run(back);
     assert.equal(plan.status, 0, read(plan));
-    const [confirm] = commandIn(plan, /nothing was changed; (--\w+) /);
+    const [confirm] = commandIn(plan, /nothing was changed; pass (--\w+) /);
     const undone = await run([...back, confirm ?? ""]);
     assert.equal(undone.status, 0, read(undone));
     assertSameRows(dumpOfContent(place.path), rows, "everything is as it was");
 
     // And if that was a mistake too, the last line shows how to revert it.
-    const redo = commandIn(undone, /`lcm (undo \d+) --apply` takes it back\n?$/);
+    const redo = commandIn(undone, /undo it with `lcm (undo \d+) --apply`\n?$/);
     assert.equal((await run([...redo, confirm ?? ""])).status, 0);
     assert.equal((await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m))).status, 0);
   });

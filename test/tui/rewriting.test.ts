@@ -436,7 +436,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       behave("good");
       const before = calls();
       await robot.press("W");
-      await robot.sees("1 draft of an earlier run is used");
+      await robot.sees("1 draft from an earlier run will be used");
       await robot.sees("1 summary says already what it wrote");
       await robot.sees("7 calls");
       await robot.press("A");

@@ -351,8 +351,8 @@ function noteAbove({ note }: Session, above: readonly Summary[], applying: boole
   if (first === undefined) return;
   const isOne = above.length === 1;
   const command = `lcm rewrite ${first.conversation} ${isOne ? `--summary ${first.id}` : "--all"}`;
-  const then = applying ? "" : ", after applying these,";
-  note(`${aboveWords(above.length)}:${then} run \`${command}\` to rewrite ${isOne ? "it" : "them"}`);
+  const then = applying ? "" : "after applying these, ";
+  note(`${aboveWords(above.length)}: ${then}run \`${command}\` to rewrite ${isOne ? "it" : "them"}`);
 }
 
 async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown> {

@@ -71,7 +71,9 @@ export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {
   }
   const [summary] = await lcm.store.summaries({ ids: [id] });
   if (summary === undefined)
-    throw new LcmError("not_found", `no summary ${id}`, { hint: "list summaries with `lcm dag CONVERSATION`" });
+    throw new LcmError("not_found", `there is no summary ${id}`, {
+      hint: "list summaries with `lcm dag CONVERSATION`",
+    });
   return summary;
 }
 

@@ -8,7 +8,7 @@ import { isNothing } from "../../core/maintenance/apply-fix.ts";
 import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFix } from "../../core/model/store.ts";
-import { findingsLines, groupsOf, mendingLines } from "../../format/findings.ts";
+import { findingsLines, groupsOf, fixLines } from "../../format/findings.ts";
 import type { ReportedFinding } from "../../format/findings.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
@@ -116,7 +116,7 @@ async function fixAll({ session, options, applying, lcm, only, found }: FixJob):
       onReplan: (conversation, next) => {
         if (session.json) return;
         session.note(`conversation ${conversation} changed meanwhile; here is the new plan`);
-        for (const line of next === null ? [] : mendingLines(session, next)) session.note(line);
+        for (const line of next === null ? [] : fixLines(session, next)) session.note(line);
       },
     })
     .finally(() => progress.end());
@@ -154,7 +154,7 @@ function planLines(session: Session, plan: FixPlan): readonly string[] {
   return [
     "",
     paint.strong("--fix fixes"),
-    ...conversations.slice(0, conversationsShown).flatMap((mending) => mendingLines(session, mending)),
+    ...conversations.slice(0, conversationsShown).flatMap((mending) => fixLines(session, mending)),
     more > 0 && `  ${paint.soft(`and ${plural(more, "conversation")} more; --json lists all`)}`,
     orphans.rows + orphans.searchEntries > 0 && "  the database file",
     orphans.rows > 0 && `    ${plural(orphans.rows, "orphaned row")} deleted permanently`,

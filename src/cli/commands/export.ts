@@ -33,7 +33,7 @@ export const exportCommand = defineCommand({
       throw new LcmError("conflict", `${output} already exists`, { hint: "pass --force to overwrite it" });
     }
     if (output !== undefined && !existsSync(dirname(output))) {
-      throw new LcmError("not_found", `no folder ${dirname(output)}`, {
+      throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
         hint: "create it first, or choose another path",
       });
     }

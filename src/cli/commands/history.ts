@@ -47,7 +47,7 @@ export const historyCommand = defineCommand({
 });
 
 const noSuchChange = (change: number, of?: string): LcmError =>
-  new LcmError("not_found", `no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {
+  new LcmError("not_found", `there is no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {
     hint: "list the changes with `lcm history`",
   });
 

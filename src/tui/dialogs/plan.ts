@@ -6,7 +6,7 @@
 import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { obstacleLines, undoLines, undoRefusal } from "../../format/changes.ts";
 import { dissolutionLines } from "../../format/dissolve.ts";
-import { mendingLines } from "../../format/findings.ts";
+import { fixLines } from "../../format/findings.ts";
 import { transplantationLines } from "../../format/transplant.ts";
 import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../widgets/draw.ts";
@@ -207,7 +207,7 @@ function linesOf(planned: PlannedChange, page: Page): readonly string[] {
         ...(planned.plan.obstacles.length === 0 ? [] : ["", ...obstacleLines(page, planned.plan)]),
       ];
     case "fix":
-      return planned.plan === null ? [] : mendingLines(page, planned.plan);
+      return planned.plan === null ? [] : fixLines(page, planned.plan);
   }
 }
 
