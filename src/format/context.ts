@@ -78,7 +78,7 @@ export function budgetLine({ paint }: Pick<Page, "paint">, { budget, tokens }: A
 }
 
 export const budgetSource = ({ promptBudget }: Pick<Conversation, "promptBudget">): string =>
-  promptBudget === null ? "default: no host has reported one yet" : "last reported by the host";
+  promptBudget === null ? "the default" : "from the host";
 
 export function lineOf(words: string, columns: number): string {
   const line = `── ${words} `;

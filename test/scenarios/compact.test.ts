@@ -612,7 +612,7 @@ describe("lcm prompts", () => {
       `${join(dir, "condensed-d3.txt")} is a folder, not a file`,
     );
     assert.equal(ok(place, "prompts", "--show", "condensed-d1").stdout, "Mine: {conversationSegment}\n");
-    assert.match(ok(place, "status").stdout, /^prompts +3 files of your own.*\n +.*leaf\.txt" asks for \{reader\}/m);
+    assert.match(ok(place, "status").stdout, /^prompts +3 custom files.*\n +.*leaf\.txt" asks for \{reader\}/m);
     ok(place, "compact", "1", "--no-model", "--apply");
   });
 });

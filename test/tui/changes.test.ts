@@ -122,7 +122,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("enter");
-      await robot.sees("✓ change 1 is taken back · change 2, press u to undo");
+      await robot.sees("✓ undid change 1 · change 2, press u to undo");
       await robot.sees("undone by 2");
     });
     assertSameRows(dumpOfContent(path), before);
@@ -474,13 +474,13 @@ describe("the history at the terminal", () => {
       await robot.misses("╭─ change 3 ─");
 
       await robot.press("G", "u");
-      await robot.sees("change 1 cannot be taken back as things are; nothing was changed");
-      await robot.sees("`lcm undo 2 --apply` first");
+      await robot.sees("change 1 cannot be undone now; nothing was changed");
+      await robot.sees("first run `lcm undo 2 --apply`");
       assert.doesNotMatch(robot.screen(), /y apply/);
       await robot.press("y", "u");
       await robot.sees("take back change 2");
       await robot.press("y");
-      await robot.sees("✓ change 2 is taken back · change 4");
+      await robot.sees("✓ undid change 2 · change 4");
       await robot.sees("Take it back?");
       await robot.press("escape");
       await robot.misses("Take it back?");
@@ -491,7 +491,7 @@ describe("the history at the terminal", () => {
       await robot.press("u");
       await robot.sees("take back change 4");
       await robot.press("y");
-      await robot.sees("✓ change 4 is taken back · change 5, press u to undo");
+      await robot.sees("✓ undid change 4 · change 5, press u to undo");
     });
     assertSameRows(dumpOfContent(path), held);
   });
@@ -506,7 +506,7 @@ describe("the history at the terminal", () => {
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("y");
-      await robot.sees("✓ change 1 is taken back · t copies them again");
+      await robot.sees("✓ undid change 1 · t copies them again");
       await robot.sees("undone by 2");
       await robot.press("u");
       await robot.sees("Transplant: conversation 2 → conversation 3");

@@ -267,9 +267,9 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees("Send it");
       await robot.press("enter");
       await robot.sees("✗ 529: upstream said");
-      await robot.sees("run it again later, what is applied stays");
+      await robot.sees("run it again later; what is applied is kept");
       for (const [behaviour, words] of [
-        ["unauthorized", "keys are looked for in OpenClaw's login profiles"],
+        ["unauthorized", "log in with openclaw, set"],
         ["empty", "unusable answer: the answer was empty"],
         ["echo", "unusable answer: the answer"],
         ["long", "unusable answer: the answer was too long"],
@@ -437,7 +437,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       const before = calls();
       await robot.press("W");
       await robot.sees("1 draft from an earlier run will be used");
-      await robot.sees("1 summary says already what it wrote");
+      await robot.sees("1 summary already has the model's text");
       await robot.sees("7 calls");
       await robot.press("A");
       await robot.sees("✓ Rewrote 8 summaries.");
@@ -454,7 +454,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.sees("1/4  Replace the old text?");
       behave("unauthorized");
       await robot.press("A");
-      await robot.sees("keys are looked for in OpenClaw's login profiles");
+      await robot.sees("log in with openclaw, set");
       await robot.sees("so far 1 summary");
       behave("good");
       await robot.press("enter");
@@ -498,10 +498,10 @@ describe("guarantee 18: a repair at the terminal", () => {
       await robot.press("R");
       await robot.sees("Repair 1 summary (1 leaf)?");
       await robot.sees(`${made.truncated} was cut short, because the model gave no usable answer`);
-      await robot.sees("1 call, about 1,088 tokens in, 179 out (2 if answers are of no use)");
+      await robot.sees("1 call, about 1,088 tokens in, 179 out (up to 2 if answers are unusable)");
       behave("empty");
       await robot.press("y");
-      await robot.sees("1 summary keeps its text, no answer was of use:");
+      await robot.sees("1 summary keeps its text, because no answer was usable:");
       await robot.sees(`${made.truncated}: the answer was empty`);
       await robot.press("escape");
       await robot.sees("nothing was changed");

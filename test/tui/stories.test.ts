@@ -405,7 +405,7 @@ async function takeBack({ robot, path }: Seat, did: string | RegExp, key: "u" | 
   await robot.press("u");
   await robot.sees("Take it back?");
   await robot.press("y");
-  await robot.sees(/✓ change \d+ is taken back/);
+  await robot.sees(/✓ undid change \d+/);
   await robot.sees(/▸ .* undone by \d+/);
   sameAsBefore(path, "what is taken back is as it was");
 }
@@ -544,7 +544,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
 
       behave("good");
       await plan();
-      await robot.sees("2 summaries say already what it wrote");
+      await robot.sees("2 summaries already have the model's text");
       await robot.press("y");
       await robot.sees("3/11  Replace the old text?");
       await robot.press("A");
@@ -560,7 +560,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.sees(`take back change ${change}`);
         await robot.sees("Take it back?");
         await robot.press("y");
-        await robot.sees(`✓ change ${change} is taken back`);
+        await robot.sees(`✓ undid change ${change}`);
       }
       sameAsBefore(path, "both are taken back");
     });
@@ -664,7 +664,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       ] as const) {
         await undo(change);
         await robot.press("y");
-        await robot.sees(`✓ change ${change} is taken back`);
+        await robot.sees(`✓ undid change ${change}`);
         await robot.sees(is.length === 0 ? /▸ +1 .* dissolve +1 +undone by/ : /▸ +1 .* dissolve +1 +sum_/);
         assert.deepEqual(differences(path, original, "content"), is);
       }

@@ -93,7 +93,7 @@ describe("guarantee 27: one status", () => {
       /anthropic\/claude \(LCM_SUMMARY_MODEL\)/,
       /there is no key/,
       /120 of 120 in the last hour: passes wait/,
-      /anthropic refused the credential/,
+      /anthropic rejected the credential/,
       /backups +\/state\/lcm\.db\.backup/,
       /freshTailCount = 8 \(environment, LCM_FRESH_TAIL_COUNT\)/,
     ])
