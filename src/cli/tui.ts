@@ -140,7 +140,7 @@ function createConnections({ context, database, model, promptDir }: Ground) {
   });
   return {
     reading: async (): Promise<Lcm> => await reader.get(),
-    async writing(): Promise<Lcm> {
+    writing: async (): Promise<Lcm> => {
       if ((await readBasis()).text !== basis) writer.giveUp();
       return await writer.get();
     },

@@ -242,7 +242,7 @@ describe("lcm", () => {
     const path = join(writeSession(place.state, '{"role":"user","content":"hi"}\n', "file"), "lcm.db");
     const impossible = lcm(place, "import", join(place.state, "file"), "--db", path);
     assert.equal(impossible.status, 5);
-    assert.match(impossible.stderr, /^error: no folder can be made for .*file\/lcm\.db: .+\nhint: .+\n$/);
+    assert.match(impossible.stderr, /^error: the folder for .*file\/lcm\.db cannot be created: .+\nhint: .+\n$/);
   });
 
   it("names a wrong setting, and exits with 2", () => {
@@ -514,7 +514,7 @@ describe("lcm status, conversations and messages", () => {
       /^database +.*lcm\.db$/m,
       /^messages +10$/m,
       /^due +nothing: [\d,]+ tokens in context, within 96,000 \(75% of 128,000\)$/m,
-      /^compaction +none so far$/m,
+      /^compaction +none yet$/m,
       /^model +none: summaries are extracted locally, without a model$/m,
       /^prompts +built-in$/m,
       /^model calls +0 of 120 in the last hour$/m,
@@ -837,7 +837,7 @@ describe("lcm backup and restore", () => {
       );
       assert.match(refused.stderr, /^hint: list backups with `lcm restore`/m);
       const listed = ok(home, "restore");
-      assert.match(listed.stdout, /^backup .*\.backup-\w+ \(.+, of the present format\)$/m);
+      assert.match(listed.stdout, /^backup .*\.backup-\w+ \(.+, current format\)$/m);
       assert.match(listed.stderr, /`lcm restore lcm\.db\.backup-\w+` shows what that one would replace/);
       ok(home, "restore", basename(made), "--apply");
     }
@@ -1015,7 +1015,7 @@ describe("lcm doctor", () => {
     for (const line of linesOf(shown.stdout)) assert.ok(line.length <= 80, line);
     assert.match(
       shown.stdout,
-      /^--fix fixes\n {2}conversation 1\n(?: {4}.*\n)+ {2}the database file\n {4}1 orphaned row deleted permanently\n$/m,
+      /^to fix\n {2}conversation 1\n(?: {4}.*\n)+ {2}the database file\n {4}1 orphaned row deleted permanently\n$/m,
     );
     assert.match(shown.stderr, /nothing was changed; pass --apply to do it/);
     const planned = lcm(place, "doctor", "--fix", "--json").json;
@@ -1085,7 +1085,7 @@ describe("lcm doctor over summaries", () => {
       /1 summary was cut short, because no answer of the model was usable; the sources are intact/,
     );
     assert.match(run.stdout, new RegExp(`^ {4}conversation 1, ${first}$`, "m"));
-    assert.match(run.stdout, /^nothing lost or broken, 1 warning: 40 messages, 3 summaries checked$/m);
+    assert.match(run.stdout, /^nothing lost or broken, but 1 warning: 40 messages, 3 summaries checked$/m);
     assert.match(run.stdout, /^ {4}remedy: lcm repair 1$/m);
   });
 });

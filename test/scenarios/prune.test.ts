@@ -56,7 +56,7 @@ describe("lcm prune", () => {
         "id  conversation                                              messages  summaries    size  last activity",
         " 1  agent:main:cron:daily · the lighthouse of spring, part 0         6          0  … KB  2019-06-01 07:35",
         " 2  the lighthouse of summer, part 0                                 4          0  … KB  2020-06-01 07:33",
-        "2 conversations with 10 messages and 0 summaries to go: about … KB of the database",
+        "2 conversations with 10 messages and 0 summaries selected: about … KB of the database",
       ],
     );
     assert.match(
@@ -108,7 +108,7 @@ describe("lcm prune", () => {
     ok(place, "--db", archive, "doctor");
     const again = lcm(place, "prune", "3", "--archive", "old.db", "--apply");
     assert.equal(again.status, 4);
-    assert.match(again.stderr, /old\.db exists already/);
+    assert.match(again.stderr, /old\.db already exists/);
     assert.equal(backupsOf(place).length, 1, "no backup is made of what is not changed");
 
     assert.equal(ok(place, "import", archive).stdout, `${archive}: 2 conversations, 10 messages, 0 summaries\n`);

@@ -53,7 +53,7 @@ describe("drafts", () => {
     );
     const applied = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
     assert.equal(applied.calls, 0);
-    assert.match(applied.stdout, /^ +3 drafts of an earlier run are used$/m);
+    assert.match(applied.stdout, /^ +3 drafts from an earlier run will be used$/m);
     for (const n of [1, 2, 3]) assert.match(applied.stdout, new RegExp(`Draft ${n}: `));
     const again = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
     assert.deepEqual([again.calls, again.status], [0, 0]);
@@ -91,7 +91,7 @@ describe("drafts", () => {
     const [, stated] = /^ +(\d+) calls, about/m.exec(applied.stdout) ?? [];
     assert.deepEqual([applied.calls, applied.status], [4, 0], "itself, and one of each depth above it");
     assert.equal(stated, "4");
-    assert.match(applied.stdout, /^ +30 drafts of an earlier run are used$/m);
+    assert.match(applied.stdout, /^ +30 drafts from an earlier run will be used$/m);
   });
 
   it("take a second call where an answer is unusable and the old text is poor, as the plan states", async () => {
@@ -176,7 +176,7 @@ describe("commands that are printed", () => {
       assert.ok(applied.stderr.includes(`undo it with ${typed("undo 1 --apply")}`), applied.stderr);
       const { stdout } = await run("history", "--change", "1");
       assert.ok(stdout.includes(`undo it with ${typed("undo 1 --apply")}`), stdout);
-      assert.ok((await run("undo", "9")).stderr.includes(`hint: list the changes with ${typed("history")}`));
+      assert.ok((await run("undo", "9")).stderr.includes(`hint: ${typed("history")} lists the changes`));
       assert.equal((await run("undo", "9", "--json")).json.error.hint, `${typed("history")} lists the changes`);
       const { stdout: nothing } = await run("transplant", "3", "1");
       assert.ok(nothing.includes(typed("compact 3")), nothing);

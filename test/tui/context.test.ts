@@ -57,7 +57,7 @@ const deep = (): ConversationId => made.deep;
 describe("the context screen", () => {
   it("shows what the model sees, in order, with the tokens of each", async () => {
     await sitting(deep, async (robot) => {
-      await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (no host gave one yet)");
+      await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (the default)");
       await robot.sees("a sweep is due above 96,000 ↑");
       await robot.sees(/▸ d3 +202 .* 202 .*The whole project/);
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d|user|assistant|tool) /.exec(line)?.[1] ?? []);

@@ -289,7 +289,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("c");
-      await robot.sees("assembled: 8,083 tokens, 67% of a budget of 12,000 (as the host last gave it)");
+      await robot.sees("assembled: 8,083 tokens, 67% of a budget of 12,000 (from the host)");
       await robot.sees("a sweep is due above 9,000 ↑");
       await robot.sees("█ d3 2,563 (7)   ▓ d2 831 (2)   ▒ d1 2,111 (4)   ░ leaves 868 (3)");
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d) /.exec(line)?.[1] ?? []);

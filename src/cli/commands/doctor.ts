@@ -153,8 +153,8 @@ function planLines(session: Session, plan: FixPlan): readonly string[] {
   const more = conversations.length - conversationsShown;
   return [
     "",
-    paint.strong("--fix fixes"),
-    ...conversations.slice(0, conversationsShown).flatMap((mending) => fixLines(session, mending)),
+    paint.strong("to fix"),
+    ...conversations.slice(0, conversationsShown).flatMap((fix) => fixLines(session, fix)),
     more > 0 && `  ${paint.soft(`and ${plural(more, "conversation")} more; --json lists all`)}`,
     orphans.rows + orphans.searchEntries > 0 && "  the database file",
     orphans.rows > 0 && `    ${plural(orphans.rows, "orphaned row")} deleted permanently`,

@@ -166,7 +166,7 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan, optio
   if (conversations.length > rows.length)
     print(`and ${formatCount(conversations.length - rows.length)} more; --json lists all`);
   print();
-  const going = `${actionWords(options)} ${contentsOf(totals)}: ${spaceOf(totals)}`;
+  const going = `${contentsOf(totals)} ${actionWords(options)}: ${spaceOf(totals)}`;
   for (const line of breakLines(going, columns)) print(line);
   const warned = Map.groupBy(
     conversations.flatMap(({ conversation, warnings }) => warnings.map((warning) => ({ conversation, warning }))),
@@ -181,7 +181,11 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan, optio
 }
 
 const actionWords = ({ archive, delete: deleting }: PruneCommandOptions): string =>
-  archive !== undefined ? `archives to ${resolve(archive)}` : deleting === true ? "permanently deletes" : "selected";
+  archive !== undefined
+    ? `to archive in ${resolve(archive)}`
+    : deleting === true
+      ? "to delete permanently"
+      : "selected";
 
 const contentsOf = ({ conversations, messages, summaries }: PrunePlan["totals"]): string =>
   `${plural(conversations, "conversation")} with ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")}`;
