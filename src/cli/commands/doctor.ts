@@ -102,7 +102,7 @@ interface FixJob {
 
 async function fixAll({ session, options, applying, lcm, only, found }: FixJob): Promise<number> {
   const plan = await lcm.planFix(only?.id ?? null);
-  const shown = { conversations: plan.conversations.map(shownMending), orphans: plan.orphans };
+  const shown = { conversations: plan.conversations.map(shownFix), orphans: plan.orphans };
   if (!session.json) for (const line of planLines(session, plan)) session.print(line);
   if (!applying || isNothing(plan)) {
     endAtPlan(session, applying, shown, isNothing(plan) ? null : undefined);
@@ -139,8 +139,8 @@ async function fixAll({ session, options, applying, lcm, only, found }: FixJob):
 }
 
 /** The whole context would be as long as the conversation. */
-const shownMending = ({ context, revision: _, ...mending }: ConversationFix): object => ({
-  ...mending,
+const shownFix = ({ context, revision: _, ...fix }: ConversationFix): object => ({
+  ...fix,
   context: context === null ? null : { added: context.added, dropped: context.dropped, reordered: context.reordered },
 });
 
