@@ -1,6 +1,7 @@
 /**
- * What operators change, as contracts between the core and the store: what each plan names, what makes it stale, and how
- * it is taken back. Every change is journalled with what was there before, in the transaction that makes it.
+ * The store's port for operators' changes: rewrite, dissolve, transplant, fix, undo, remove and forget.
+ *
+ * Every change is journalled, with the rows before it, in the same transaction.
  */
 
 import type {
@@ -16,20 +17,19 @@ import type {
 } from "./types.ts";
 import type { Timestamp } from "../base/time.ts";
 
-/** A write planned from a read that no longer holds is stale, and has changed nothing. */
+/** A write is stale, and changes nothing, if what it was planned from has changed. */
 export type Written<T = unknown> =
   | ({ readonly kind: "written" } & T)
   | { readonly kind: "stale"; readonly reason: string };
 
-/** What a write is part of. Everything that one command changes is one change, with one number. */
+/** Groups writes: everything that one command changes is one change, with one number. */
 export interface PartOf {
-  /** What the command is called, if it is not what is done here: a repair is made of rewrites. */
+  /** The command's operation, if it differs from the write's: a repair consists of rewrites. */
   readonly operation?: Operation;
-  /** The change that the command has begun already; a new one if left out. */
+  /** The change to add to; a new one if left out. */
   readonly change?: number;
 }
 
-/** The number of the change that was made or added to. */
 export interface Changed {
   readonly change: number;
 }
@@ -39,51 +39,51 @@ export interface Changed {
 export interface RewritePlan {
   readonly summary: SummaryId;
   readonly revision: number;
-  /** `forgets` of the conversation when the sources were read: what was forgotten since must not come back. */
+  /** `forgets` of the conversation when the sources were read: text redacted since must not come back. */
   readonly forgets?: number;
-  /** The summaries that the text was written from, with the revision they had. */
+  /** The source summaries, with the revisions that were read. */
   readonly sources?: readonly { readonly summary: SummaryId; readonly revision: number }[];
 }
 
 export interface DissolvePlan {
   readonly conversation: ConversationId;
   readonly summary: SummaryId;
-  /** Its place in the context; null for one that is in no context and is only to be purged. */
+  /** Its place in the context; null for a summary outside it that is only purged. */
   readonly ordinal: number | null;
-  /** Whether its row goes too. Stale if something derives from it. */
+  /** Whether to delete its row, too. Stale if a summary was made from it. */
   readonly purge?: boolean;
 }
 
 export interface TransplantPlan {
   readonly source: ConversationId;
   readonly target: ConversationId;
-  /** The summaries of the source's context, in order, as they were when this was planned; whatever there is if left out. */
+  /** The planned summaries of the source's context, in order; if left out, whatever it has. */
   readonly summaries?: readonly SummaryId[];
 }
 
-/** What a transplant takes along, and what of it the target holds already. */
+/** What a transplant would copy, and what of it the target already has. */
 export interface Copying {
   /** The summaries of the source's context, in order. */
   readonly summaries: readonly SummaryId[];
-  /** How many there are of each depth, these and all below them, leaves first. */
+  /** Number of summaries per depth, including all below, leaves first. */
   readonly depths: readonly { readonly depth: number; readonly summaries: number }[];
   readonly messages: number;
-  /** Summaries of the target that say the same, or stand for copies of the same messages. */
+  /** Summaries of the target with the same text, or for copies of the same messages. */
   readonly existing: readonly SummaryId[];
-  /** Messages that the target holds already: copies of these, or what these are copies of. */
+  /** Number of messages that the target already has, as copies or originals. */
   readonly copied: number;
 }
 
 export type Transplanted =
   | Written<Changed & { readonly contextItems: number; readonly summaries: number; readonly messages: number }>
-  /** The target already holds some of it. */
+  /** The target already has some of it. */
   | ({ readonly kind: "duplicate" } & Pick<Copying, "existing" | "copied">)
   /** The source's context has no summary. */
   | { readonly kind: "empty" };
 
-// ── ConversationFix ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What of a summary follows from its sources. Times are as they are written, which may be no times. */
+/** Facts of a summary that follow from its sources. Times are as stored, and may be invalid. */
 export interface DerivedFacts {
   readonly kind: "leaf" | "condensed";
   readonly depth: number;
@@ -92,54 +92,54 @@ export interface DerivedFacts {
   readonly descendants: number;
 }
 
-/** What of a conversation is mended without deciding anything: facts that follow from other rows. */
+/** Corrections to a conversation that follow from other rows and need no decision. */
 export interface ConversationFix {
   readonly conversation: ConversationId;
-  /** Of the conversation when it was inspected; stale if it has been written to since. */
+  /** Revision of the inspected conversation; stale if it has been written to since. */
   readonly revision: number;
   readonly times: readonly { readonly message: MessageId; readonly at: Timestamp }[];
   readonly summaries: readonly (DerivedFacts & { readonly summary: SummaryId })[];
-  /** Sources as they should be, in order, of summaries where they are not: links that lead nowhere are left out. */
+  /** Correct sources, in order, of summaries with wrong ones; broken links are left out. */
   readonly sources: readonly (Sources & { readonly summary: SummaryId })[];
-  /** The whole context as it should be, oldest first, and how it differs; null where it is right. */
+  /** The correct context, oldest first, and how it differs; null if it is correct. */
   readonly context: {
     readonly items: readonly Ref[];
     readonly added: number;
     readonly dropped: number;
-    /** Whether those that stay are in another order. */
+    /** Whether the remaining items change their order. */
     readonly reordered: boolean;
   } | null;
-  /** Whether the running totals are set to what the rows add up to. */
+  /** Whether to recompute the running totals. */
   readonly recount: boolean;
   /** Rows without a search entry. */
   readonly unindexed: readonly (MessageId | SummaryId)[];
 }
 
-// ── The journal, and taking back ─────────────────────────────────────────────────────────────────────────────────────
+// ── The journal, and undo ────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface JournalFilter {
   readonly conversation?: ConversationId;
   readonly change?: number;
-  /** The steps of at most so many changes. */
+  /** Maximum number of changes, each with all its steps. */
   readonly limit?: number;
 }
 
-/** What stands on a change, so that it cannot be taken back as things are. */
+/** Something that depends on a change, so that it cannot be undone. */
 export interface Obstacle {
   /** What has changed since: a summary, a message, or a conversation. */
   readonly subject: string;
   readonly message: string;
-  /** The change that did it, if it was an operator's. */
+  /** The operator's change that is responsible, if any. */
   readonly change: number | null;
-  /** The summary that was folded since, if that is what did it. */
+  /** The summary folded since then that is responsible, if any. */
   readonly cover: SummaryId | null;
 }
 
 export interface UndoPlan {
   readonly change: number;
-  /** Only what it did to this summary. */
+  /** Set to undo only what the change did to this summary. */
   readonly summary: SummaryId | null;
-  /** What is taken back, newest first. */
+  /** The steps to undo, newest first. */
   readonly entries: readonly JournalEntry[];
   readonly obstacles: readonly Obstacle[];
 }
@@ -150,27 +150,27 @@ export type Undone =
 
 // ── Pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a conversation takes, and what else would feel its absence. */
+/** The size of a conversation, and what depends on it. */
 export interface Extent {
   readonly conversation: ConversationId;
   readonly totals: Totals;
-  /** Of its rows, about; a file is smaller by that once it is rewritten. */
+  /** Approximate size of its rows: what a vacuum would free. */
   readonly bytes: number;
   readonly files: number;
   readonly fileBytes: number;
   /** Conversations whose carried summaries could no longer be expanded. */
   readonly carriedBy: readonly ConversationId[];
-  /** Conversations that wrongly point to rows of it, which therefore cannot go. */
+  /** Conversations with wrong references to its rows, which prevent its removal. */
   readonly tiedTo: readonly ConversationId[];
 }
 
-/** Each with the revision it had when this was planned; stale if one has been written to since. */
+/** The planned revisions; stale if a conversation has been written to since. */
 export type RemovePlan = readonly { readonly conversation: ConversationId; readonly revision: number }[];
 
 export interface Removed extends Changed {
-  /** By how much the file became smaller; 0 while another program has it open. */
+  /** How much smaller the file became; 0 while another program has it open. */
   readonly bytes: number;
-  /** Free inside the file, for what is stored next. */
+  /** Free space inside the file. */
   readonly reusable: number;
 }
 
@@ -182,13 +182,13 @@ export interface Archived {
 
 // ── Forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a removal would touch. Computed by the store, shown to the operator, and checked again when applied. */
+/** What a redaction would change. The store computes it, the operator sees it, and applying it checks it again. */
 export interface ForgetPlan {
   readonly target:
     | { readonly kind: "message"; readonly id: MessageId }
     | { readonly kind: "secret"; readonly text: string };
   readonly messages: readonly MessageId[];
-  /** Summaries whose text holds the secret or that stand for a forgotten message; they are marked for rewrite. */
+  /** Summaries to mark for rewriting: they contain the secret, or represent a forgotten message. */
   readonly summaries: readonly SummaryId[];
   readonly files: readonly FileId[];
   readonly journal: readonly number[];

@@ -1,6 +1,7 @@
 /**
- * The contracts between the core and the world. A port says what it promises: whether it may throw, whether it is
- * atomic, what may be absent. Everything nondeterministic comes through here, so a seed replays a whole run.
+ * The store's port: every read and write of a database, and the clock.
+ *
+ * Everything nondeterministic comes through a port, so a seed replays a whole run.
  */
 
 import type {
@@ -64,7 +65,7 @@ export interface Clock {
 
 // ── The store ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Identity of a session. Several conversations can carry the same: its segments. */
+/** Identity of a session. Its segments share it. */
 export interface SessionIdentity {
   readonly sessionId: string;
   readonly sessionKey?: string | null;
@@ -72,11 +73,11 @@ export interface SessionIdentity {
 }
 
 export interface SegmentOptions {
-  /** The place in the host's transcript from which on it is this segment; stored in the same transaction. */
+  /** Where it begins in the host's transcript; stored in the same transaction. */
   readonly hostCursor?: string;
-  /** The texts of the previous context's summaries of at least this depth are carried over; none if left out. */
+  /** Carries over the summaries of the previous context that have at least this depth; none if left out. */
   readonly carryDepth?: number;
-  /** The line of the transcript that begins it, its first entry. A segment that begins with it already is returned. */
+  /** The transcript line that begins it, as its first entry. If a segment already begins with it, that one is returned. */
   readonly begins?: NewEntry;
 }
 
@@ -86,41 +87,41 @@ export interface ConversationFilter {
   readonly agentId?: string;
   /** The family of this conversation: all segments of its agent and session key, itself included. */
   readonly familyOf?: ConversationId;
-  /** Only the segment that the host is writing to. */
+  /** Only the segment to which the host is writing. */
   readonly active?: boolean;
   readonly includeHidden?: boolean;
   readonly limit?: number;
 }
 
 export interface AppendOptions {
-  /** Position in the host's transcript that this append reaches; stored in the same transaction. */
+  /** The position in the host's transcript after these items; stored in the same transaction. */
   readonly hostCursor?: string;
-  /** The host's key of a whole turn. An append that names one already stored writes nothing. */
+  /** The host's key of a whole turn. If the turn is already stored, nothing is written. */
   readonly turnKey?: string;
-  /** What users said in it came outside a turn that the host committed, and is counted as such. */
+  /** Counts the user messages among these items as outside a committed turn. */
   readonly isCatchingUp?: boolean;
 }
 
 export interface Appended {
-  /** Ids of the messages that were new, in order. */
+  /** Ids of the new messages, in order. */
   readonly messages: readonly MessageId[];
-  /** How many entries outside the context were new. */
+  /** Number of new entries outside the context. */
   readonly entries: number;
-  /** How many were already stored under their key. */
+  /** Number of items already stored under their key. */
   readonly duplicates: number;
-  /** Keys already stored with another content. What was stored stays. */
+  /** Keys already stored with other content, which stays. */
   readonly differing: readonly string[];
   /** Whether the named turn had been stored before. */
   readonly turn: "new" | "duplicate" | "unnamed";
 }
 
-/** One thing of a transcript, in the order in which the host wrote it. */
+/** One item of a transcript, encoded for the store. */
 export type Appendable =
   | { readonly kind: "message"; readonly message: NewMessage }
   | { readonly kind: "entry"; readonly entry: NewEntry };
 
 export interface ContextWindow {
-  /** Only items with a smaller (larger) ordinal. */
+  /** Only items with a smaller (`before`) or larger (`after`) ordinal. */
   readonly before?: number;
   readonly after?: number;
   /** Only raw messages, or only summaries. */
@@ -150,13 +151,13 @@ export type SummarySelection =
   | { readonly conversation: ConversationId; readonly depth?: number; readonly limit?: number };
 
 export interface NewFile extends Pick<StoredFile, "conversation" | "name" | "mimeType" | "encoding" | "exploration"> {
-  /** Base64 must be the canonical form: what is read back is equal to what was given. */
+  /** Base64 must be in canonical form, since reading returns that. */
   readonly content: string;
-  /** What it is moved out of, about to be stored: the file has its time, and names it. */
+  /** The message that it is moved out of, which is about to be stored. */
   readonly message?: Pick<NewMessage, "key" | "at">;
 }
 
-/** A conversation that holds a copy of what names a file, and which message that is, if it is one. */
+/** A conversation with a copy of something that names a file, and the message, if it is one. */
 export interface FileHolder {
   readonly conversation: ConversationId;
   readonly message: MessageId | null;
@@ -164,7 +165,7 @@ export interface FileHolder {
 
 export interface LineRange {
   readonly fromLine: number;
-  /** The last one, included; to the end if left out. */
+  /** Inclusive; to the end if left out. */
   readonly toLine?: number;
   readonly charactersMax: number;
 }
@@ -181,16 +182,16 @@ export interface UsageTotals {
   readonly outputTokens: number;
   /** Calls that were refused. */
   readonly failures: number;
-  /** Calls whose end was never recorded: under way, or their process died. */
+  /** Calls without a recorded end: they are running, or their process died. */
   readonly open: number;
 }
 
-/** What a call must respect, checked in the transaction that records it. */
+/** Limits of a call, checked in the transaction that records it. */
 export interface CallBounds {
   readonly callsMax: number;
   /** Calls since then count against the maximum. */
   readonly windowSince: Timestamp;
-  /** A credential refused since then is not tried again; null tries all the same. */
+  /** A credential rejected since then is not tried again; null to try anyway. */
   readonly breakerSince: Timestamp | null;
 }
 
@@ -198,17 +199,17 @@ export type CallAdmission =
   | { readonly kind: "granted"; readonly id: number }
   | { readonly kind: "refused"; readonly refusal: "ceiling" | "breaker"; readonly message: string };
 
-/** A provider that does not accept our credential: refused with `auth`, and nothing answered since. */
+/** A provider that rejected our credential, with no success since. */
 export interface OpenBreaker {
   readonly provider: string;
   readonly model: string;
   readonly at: Timestamp;
 }
 
-/** Everything about one conversation that can be wrong, without texts: what `inspect` reads. */
+/** Everything about a conversation that can be wrong, without texts. `inspect` reads it. */
 export interface Skeleton {
   readonly conversation: Conversation;
-  /** Totals as the rows themselves add up. */
+  /** Totals computed from the rows. */
   readonly recounted: Totals;
   readonly context: readonly ContextItem[];
   /** Parallel arrays over all messages, by seq. */
@@ -216,16 +217,16 @@ export interface Skeleton {
   readonly messageSeqs: readonly number[];
   readonly messageTimes: readonly string[];
   readonly messageTokens: readonly number[];
-  /** Messages outside the invariant: notes, branches the host left. */
+  /** Messages outside the invariant: notes, and branches that the host left. */
   readonly asides: ReadonlySet<number>;
-  /** Messages that were copied from another conversation or came late: their order comes from the context. */
+  /** Messages that were copied or came late, so that their order follows the context. */
   readonly copies: ReadonlySet<number>;
   readonly summaries: readonly SummaryFacts[];
-  /** Without messages that are gone. */
+  /** Without missing messages. */
   readonly sources: ReadonlyMap<SummaryId, Sources>;
-  /** References to rows that do not exist, or that belong to another conversation, but for those of `gone`. */
+  /** References to rows that are missing or belong to another conversation, except for those of `gone`. */
   readonly dangling: readonly DanglingReference[];
-  /** Messages without a row, by the summary that was made from them; null where the context names them, or once did. */
+  /** Missing messages, with the summary made from them; null if the context names them, or once did. */
   readonly gone: readonly { readonly message: MessageId; readonly summary: SummaryId | null }[];
   readonly search: {
     readonly missing: readonly (MessageId | SummaryId)[];
@@ -233,7 +234,7 @@ export interface Skeleton {
   };
   /** File ids whose content cannot be read back. */
   readonly missingFiles: readonly FileId[];
-  /** Files with more or fewer bytes than were stored. */
+  /** Files with more or fewer bytes than stored. */
   readonly alteredFiles: readonly { readonly id: FileId; readonly stored: number; readonly found: number }[];
   /** Files in its folder that no row names. */
   readonly orphanedFiles: number;
@@ -242,29 +243,29 @@ export interface Skeleton {
 export interface SummaryFacts
   extends DerivedFacts, Pick<Summary, "id" | "tokens" | "level" | "carriedFrom" | "rewriteReason"> {
   readonly empty: boolean;
-  /** Its text is called normal, and has the older program's mark of one that was cut short. */
+  /** Its level is normal, but its text has the older program's mark of truncation. */
   readonly marked: boolean;
-  /** It is called normal, and holds control characters, or a lost one beside a digit. */
+  /** Its level is normal, but its text has control characters, or a lost one beside a digit. */
   readonly garbled: boolean;
-  /** Nothing here need use it: it was dissolved, or nothing does and another conversation carries its text. */
+  /** It may be unused here: it was dissolved, or another conversation carries its text. */
   readonly released: boolean;
 }
 
-/** The summaries below one, each before what it was made from, in the order of the conversation. */
+/** The summaries below one, in conversation order, each before its sources. */
 export interface Manifest {
   readonly rows: readonly ManifestRow[];
-  /** Messages below the root and their tokens; null when not all of it was looked at. */
+  /** Messages below the root and their tokens; null if not everything was read. */
   readonly messages: { readonly count: number; readonly tokens: number } | null;
-  /** Whether there are summaries that were not looked at. */
+  /** Whether some summaries were not read. */
   readonly isBounded: boolean;
 }
 
 export interface ManifestRow extends Pick<Summary, "id" | "depth" | "tokens" | "earliestAt" | "latestAt"> {
-  /** 1 for what the root was made from, 2 for what that was made from, … */
+  /** 1 for the sources of the root, 2 for theirs, and so on. */
   readonly level: number;
-  /** How its text begins. */
+  /** The beginning of its text. */
   readonly opening: string;
-  /** Messages below it and their tokens; null when not all of it was looked at. */
+  /** Messages below it and their tokens; null if not everything was read. */
   readonly messages: Manifest["messages"];
 }
 
@@ -275,10 +276,10 @@ export interface StoreStatus {
   readonly conversations: number;
   readonly messages: number;
   readonly summaries: number;
-  /** Summaries whose text could be better, by how it was made. */
+  /** Number of summaries below the normal level, which could be rewritten. */
   readonly belowNormal: Readonly<Record<Exclude<Level, "normal">, number>>;
   readonly files: number;
-  /** Rows that search reads one by one because they are not indexed yet. */
+  /** Rows that are not indexed yet, which search reads one by one. */
   readonly unindexed: number;
 }
 
@@ -294,36 +295,34 @@ export interface Store {
   conversation(id: ConversationId): Promise<Conversation | null>;
   /** Newest activity first. */
   conversations(filter?: ConversationFilter): Promise<readonly Conversation[]>;
-  /** The ordered refs that the model sees, oldest first. */
+  /** Oldest first. */
   context(conversation: ConversationId, window?: ContextWindow): Promise<readonly ContextItem[]>;
-  /** By seq; for ids and keys, in the order asked, absent ones left out. */
+  /** By seq; for ids and keys, in the given order, without missing ones. */
   messages(selection: MessageSelection): Promise<readonly Message[]>;
-  /** Lines of the transcript that are no messages, with `from <= afterSeq < to`. */
+  /** Transcript lines that are not messages, with `from <= afterSeq < to`. */
   entries(conversation: ConversationId, from: number, to: number): Promise<readonly Entry[]>;
-  /** For ids, in the order asked, absent ones left out; else by depth, then time. */
+  /** For ids, in the given order, without missing ones; otherwise by depth, then time. */
   summaries(selection: SummarySelection): Promise<readonly Summary[]>;
-  /** What each was made from, in order. */
   sources(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, Sources>>;
-  /** The summaries made from each. */
+  /** The summaries made directly from each. */
   derived(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, readonly SummaryId[]>>;
-  /** The summaries that stand for a message, its leaf first, then what was made from it. */
+  /** The summaries that represent a message: its leaf, then those made from it. */
   coveredBy(message: MessageId): Promise<readonly SummaryId[]>;
   /** The summaries of later segments that carry its text over. */
   carriedBy(id: SummaryId): Promise<readonly SummaryId[]>;
   /** These and every summary below them, each once, deepest last. */
   closure(ids: readonly SummaryId[]): Promise<readonly SummaryId[]>;
-  /** Summaries that the context does not show and nothing was made from: the deepest first, of each depth the newest. */
+  /** Summaries that are neither in the context nor a source: the deepest first, then the newest. */
   unused(conversation: ConversationId, limit: number): Promise<readonly SummaryId[]>;
-  /** What lies below a summary and what reading it would take; at most so many summaries are looked at. */
+  /** What is below a summary, and how much it is to read. Reads at most `summariesMax` summaries. */
   manifest(root: SummaryId, summariesMax: number): Promise<Manifest>;
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
   file(id: FileId): Promise<StoredFile | null>;
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
-  /** Who of these names a file of another conversation, because it was copied; null stands for all that are not hidden. */
+  /** Finds a conversation that names a file of another one, as a copy does. `among`: null for all that are not hidden. */
   holderOf(file: FileId, among: readonly ConversationId[] | null): Promise<FileHolder | null>;
-  /** The content of a stored file, in its encoding. */
   fileContent(id: FileId): Promise<string>;
-  /** Lines of a stored text, from 1; at most so many characters of them, and how many lines there are in all. */
+  /** Lines of a stored text, and the number of lines in the file. */
   fileLines(id: FileId, range: LineRange): Promise<{ readonly text: string; readonly lines: number }>;
   grant(id: GrantId): Promise<Grant | null>;
   usageSince(since: Timestamp): Promise<UsageTotals>;
@@ -332,13 +331,12 @@ export interface Store {
   compactions(conversation: ConversationId | null, limit: number): Promise<readonly CompactionRecord[]>;
   /** Newest first. */
   journal(filter: JournalFilter): Promise<readonly JournalEntry[]>;
-  /** What taking back a change would revert, and what stands in its way. `not_found` if there is no such change. */
+  /** What undoing a change would revert, and what prevents it. `not_found` if there is no such change. */
   planUndo(change: number, summary?: SummaryId): Promise<UndoPlan>;
-  /** What a transplant would copy. `corrupt` where what is below the source's summaries is not all there. */
+  /** `corrupt` if something below the source's summaries is missing. */
   planTransplant(source: ConversationId, target: ConversationId): Promise<Copying>;
-  /** A draft kept for exactly this basis: what the model was asked. */
+  /** A draft saved for exactly this basis (the prompt). */
   draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
-  /** What these conversations take. */
   extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
   status(): Promise<StoreStatus>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
@@ -346,26 +344,26 @@ export interface Store {
 
   // Writes.
   /**
-   * The active segment of this session, made if there is none. One of its id that had no key yet is given the key, and
-   * one of its key that no host has written to is given the id.
+   * The active segment of this session, created if there is none. A segment of its id without a key gets the key, and
+   * one of its key that no host has written to gets the id.
    */
   open(session: SessionIdentity): Promise<Conversation>;
-  /** The newest segment of exactly this session id (and key, if one is given), active or not; made if there is none. */
+  /** The newest segment of this session id (and key, if given), active or not; created if there is none. */
   openSession(session: SessionIdentity): Promise<Conversation>;
-  /** A new segment of this session, empty but for what it carries over; the previous one is no longer active. */
+  /** A new segment, empty except for what it carries over. The previous one is no longer active. */
   openSegment(session: SessionIdentity, options?: SegmentOptions): Promise<Conversation>;
   setTitle(conversation: ConversationId, title: string | null): Promise<void>;
   /** Hides a conversation from recall, or shows it again. Deletes nothing. */
   setHidden(conversation: ConversationId, hidden: boolean): Promise<void>;
-  /** The host goes on with it under another session id. */
+  /** Continues the conversation under another session id. */
   setSession(conversation: ConversationId, sessionId: string): Promise<void>;
-  /** Remembers what a prompt of it may take. Writes nothing if that is known already, and no revision changes. */
+  /** Does not change the revision. */
   setPromptBudget(conversation: ConversationId, tokens: number): Promise<void>;
-  /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */
+  /** Idempotent by key. New items are stored, added to the context and counted in the totals, all or none. */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /**
-   * Replaces a run of the context by one summary that stands for exactly that run. Stale if the run has changed, or if
-   * something was forgotten since `forgets` of the conversation was read.
+   * Replaces a run of the context by one summary of exactly that run. Stale if the run has changed, or if something was
+   * forgotten since `forgets` of the conversation was read.
    */
   fold(
     conversation: ConversationId,
@@ -373,46 +371,46 @@ export interface Store {
     summary: NewSummary,
     forgets?: number,
   ): Promise<Written<{ readonly summary: SummaryId }>>;
-  /** Puts a summary's sources back in its place. The summary's row stays, unless it is purged. */
+  /** Puts a summary's sources back in its place. The summary's row stays, unless purged. */
   dissolve(
     plan: DissolvePlan,
     partOf?: PartOf,
   ): Promise<Written<Changed & { readonly items: number; readonly shifted: number }>>;
-  /** New text for a summary, its id, sources and place unchanged. */
+  /** Replaces a summary's text; its id, sources and place stay. */
   rewrite(
     plan: RewritePlan,
     text: NewSummary,
     partOf?: PartOf,
   ): Promise<Written<Changed & { readonly revision: number }>>;
-  /** Deep copy of the source's summaries, and all below them, in front of the target's context. */
+  /** Copies the source's summaries, and everything below them, to the front of the target's context. */
   transplant(plan: TransplantPlan): Promise<Transplanted>;
   fix(plan: ConversationFix, partOf?: PartOf): Promise<Written<Changed>>;
-  /** Rows that belong to nothing, and search entries without a row, in all of the file; null if there were none. */
+  /** Removes rows that belong to nothing, and search entries without a row. No change if there are none. */
   sweepOrphans(partOf?: PartOf): Promise<{ readonly change: number | null; readonly removed: number }>;
-  /** Takes back a change, all of it or what it did to one summary, if nothing stands on it. Can be taken back itself. */
+  /** Undoes a change, or what it did to one summary, if nothing depends on it. An undo can be undone. */
   undo(change: number, summary?: SummaryId): Promise<Undone>;
   /**
-   * Keeps a draft under its basis, the newest few of each summary, until something is forgotten. Keeps nothing if
-   * something was forgotten since `forgets` of the conversation was read.
+   * Saves a draft under its basis, and keeps the newest few of each summary until something is forgotten. Saves nothing
+   * if something was forgotten since `forgets` of the conversation was read.
    */
   saveDraft(summary: SummaryId, basis: string, draft: NewSummary, forgets?: number): Promise<void>;
-  /** Deletes conversations with all that is theirs. What others still name of their files stays. */
+  /** Deletes conversations with everything in them, except files that others still name. */
   remove(plan: RemovePlan): Promise<Written<Removed>>;
-  /** Removes what the plan names; stale if the rows have changed since. */
+  /** Stale if the rows have changed since the plan. */
   forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
-  /** Idempotent by content: the same in the same conversation is the file that is there already, unchanged. */
+  /** Idempotent by content: a conversation stores the same content once, and the first description stays. */
   saveFile(file: NewFile): Promise<StoredFile>;
   issueGrant(grant: NewGrant): Promise<Grant>;
-  /** Takes tokens from a grant for reading one conversation, or says why not. */
+  /** Takes tokens from a grant for reading one conversation, or returns why not. */
   spendGrant(id: GrantId, conversation: ConversationId, tokens: number): Promise<Spent>;
   revokeGrant(id: GrantId): Promise<void>;
-  /** Revokes every grant that has run out; tells how many. */
+  /** Revokes every expired grant; returns how many. */
   sweepGrants(): Promise<number>;
-  /** Records a model call before it is made, or says why it may not be made. So a call cut short is a row too. */
+  /** Records a model call before it is made, so that an interrupted call counts, or refuses it. */
   beginCall(call: NewCall, bounds: CallBounds): Promise<CallAdmission>;
   endCall(id: number, result: CallResult): Promise<void>;
   recordCompaction(record: CompactionRecord): Promise<void>;
-  /** Indexes up to this many rows for search; tells how many remain. */
+  /** Indexes up to `rowsMax` rows for search; returns how many remain. */
   index(rowsMax: number): Promise<number>;
 
   /** Absent from a store that is not a file. */

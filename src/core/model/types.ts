@@ -1,9 +1,7 @@
-/**
- * The nouns. Everything else in the project is a verb over these; spec names stay on disk and on the wire, and only
- * the store and the tools translate.
- */
+/** The nouns of the domain: conversations, messages, summaries, contexts, files, grants and the journal. */
 
 import type { Timestamp } from "../base/time.ts";
+
 declare const brand: unique symbol;
 export type ConversationId = number & { readonly [brand]: "conversation" };
 export type MessageId = number & { readonly [brand]: "message" };
@@ -18,26 +16,26 @@ export const isFileId = (text: string): text is FileId => /^file_[0-9a-f]{16}$/.
 
 // ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Kept with the conversation by every write, so that asking costs nothing however long it is. */
+/** Updated by every write, so that reading them is cheap however long the conversation is. */
 export interface Totals {
   /** Messages stored, and their estimated tokens, wherever they are now. */
   readonly messages: number;
   readonly messageTokens: number;
   readonly summaries: number;
-  /** What the context holds now: its items, its tokens, and how much of that is raw messages. */
+  /** The current context: its items and tokens, and how many of them are raw messages. */
   readonly contextItems: number;
   readonly contextTokens: number;
   readonly contextMessages: number;
   readonly contextMessageTokens: number;
 }
 
-/** A segment: what was said between two resets of one session. All segments of an agent and session key are a family. */
+/** A segment: the messages between two resets of a session. All segments of an agent and session key are a family. */
 export interface Conversation {
   readonly id: ConversationId;
   readonly sessionId: string;
   readonly sessionKey: string | null;
   readonly agentId: string | null;
-  /** The newest segment of its session key, the one that the host is writing to. */
+  /** Whether it is the newest segment of its session key, to which the host is writing. */
   readonly active: boolean;
   /** Hidden from recall because the host deleted the session. */
   readonly hidden: boolean;
@@ -47,22 +45,22 @@ export interface Conversation {
   /** Time of the newest message, or null in an empty conversation. */
   readonly lastMessageAt: Timestamp | null;
   readonly totals: Totals;
-  /** Grows by one with every write to the conversation. */
+  /** Incremented by every write to the conversation. */
   readonly revision: number;
   /** Opaque position in the host's transcript up to which everything is stored. */
   readonly hostCursor: string | null;
-  /** Grows whenever something is forgotten: what was read before may hold it. */
+  /** Incremented by every redaction: what was read before may contain redacted text. */
   readonly forgets: number;
-  /** Messages of users that came outside a committed turn: one that failed, or that another engine served. */
+  /** User messages outside a committed turn: the turn failed, or another engine served it. */
   readonly caughtUp: number;
-  /** Tokens that the host last gave a prompt of it; null as long as none was named. */
+  /** The prompt budget that the host last set, in tokens. */
   readonly promptBudget: number | null;
 }
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const roles = ["system", "user", "assistant", "tool"] as const;
-/** What the store can tell apart. The host's own word for it survives in the envelope. */
+/** The roles that the store distinguishes. The host's own role is in the envelope. */
 export type Role = (typeof roles)[number];
 
 export const partTypes = [
@@ -81,53 +79,53 @@ export const partTypes = [
 ] as const;
 export type PartType = (typeof partTypes)[number];
 
-/** One structured block of a message, from which the original block is rebuilt exactly. */
+/** One block of a message, from which the original block is rebuilt exactly. */
 export interface Part {
   readonly type: PartType;
-  /** What the block says. The message's text is these, joined by newlines; the text is stored only there. */
+  /** The text of the block. The message's text is these, joined by newlines. */
   readonly text: string | null;
-  /** Text that belongs to the block but is not said: reasoning, or text that a database cannot hold as it is. */
+  /** Text of the block that is not part of the message's text, such as reasoning. */
   readonly kept: string | null;
   readonly toolCallId: string | null;
   readonly toolName: string | null;
-  /** What rebuilding needs beyond the fields above; null for blocks of the plainest shape. JSON text. */
+  /** JSON text: what rebuilding needs beyond the fields above; null for the plainest blocks. */
   readonly metadata: string | null;
 }
 
-/** Why a stored message is outside the context: on a branch that the host left, or a note that is not content. */
+/** Why a message is outside the context: it is on a branch that the host left, or is a note, not content. */
 export type Aside = "branch" | "note";
 
-/** Text or bytes of a message that lie in a file; the message says a short reference in their place. */
+/** Text or bytes of a message that are stored in a file; the message has a short reference in their place. */
 export interface MovedContent {
   readonly file: FileId;
-  /** Where in the host's message the string is, as keys and indexes from the outside in. */
+  /** Path of the string in the host's message: keys and indexes. */
   readonly path: readonly (string | number)[];
-  /** The reference's place in that string: the original is the string with this range replaced by the file's content. */
+  /** Range of the reference in that string. Replacing it with the file's content restores the original. */
   readonly from: number;
   readonly length: number;
 }
 
 /** A message ready to be stored. */
 export interface NewMessage {
-  /** The host's identity of it, unique in its conversation. Content is never identity. */
+  /** The host's identity of the message, unique in its conversation. Content is never identity. */
   readonly key: string;
   readonly role: Role;
   readonly parts: readonly Part[];
-  /** Estimated tokens of what the model would see. */
+  /** Estimated tokens in a prompt. */
   readonly tokens: number;
   readonly at: Timestamp;
-  /** The original message without its content. JSON text; null means `{"role":…,"content":…}` and nothing else. */
+  /** JSON text: the message without its content; null for `{"role":…,"content":…}` and nothing else. */
   readonly envelope: string | null;
-  /** The transcript line around the message, without the message: see content.ts; null if there was none. */
+  /** The transcript line around the message, without the message, as codec.ts encodes it; null if there was none. */
   readonly entry: string | null;
-  /** Key of the transcript entry this one continues; undefined where the host keeps no tree. */
+  /** Key of the transcript entry that it follows; undefined if the host keeps no tree. */
   readonly parentKey?: string | null;
   readonly aside?: Aside;
-  /** What of it was moved out to files, in order of path and place. */
+  /** Content that was moved to files, by path and place. */
   readonly moved?: readonly MovedContent[];
 }
 
-/** A message as it stands in the store. */
+/** A stored message. */
 export interface Message extends Omit<NewMessage, "aside"> {
   readonly id: MessageId;
   readonly conversation: ConversationId;
@@ -138,7 +136,7 @@ export interface Message extends Omit<NewMessage, "aside"> {
   readonly moved: readonly MovedContent[];
 }
 
-/** A line of a transcript that is not a message: kept, outside the context, so that nothing of the file is lost. */
+/** A transcript line that is not a message: stored outside the context, so that the file can be exported in full. */
 export interface NewEntry {
   readonly key: string;
   readonly type: string;
@@ -156,33 +154,33 @@ export interface Entry extends NewEntry {
 // ── Summaries and the context ────────────────────────────────────────────────────────────────────────────────────────
 
 export const levels = ["normal", "aggressive", "extractive", "truncated"] as const;
-/** How a summary's text was made. Anything below normal can be redone later. */
+/** How a summary was written. Anything below normal can be rewritten later. */
 export type Level = (typeof levels)[number];
 
 export type MessageRef = { readonly kind: "message"; readonly id: MessageId };
 export type SummaryRef = { readonly kind: "summary"; readonly id: SummaryId };
 export type Ref = MessageRef | SummaryRef;
 
-/** One place of the context. The ordinal is an order, not an index: there are gaps. */
+/** One item of the context. Ordinals have gaps. */
 export type ContextItem = Ref & {
   readonly ordinal: number;
   readonly tokens: number;
-  /** Depth of a summary; -1 for a raw message. */
+  /** -1 for a raw message. */
   readonly depth: number;
 };
 
-/** A summary about to be folded in. Depth, time range and descendants follow from the run it replaces. */
+/** A summary ready to be stored. Its depth, time range and descendants follow from the run that it replaces. */
 export interface NewSummary {
   readonly text: string;
   readonly tokens: number;
   readonly level: Level;
   readonly model: string | null;
-  /** The `previous_context` its prompt was given; null when none was, or when it was not recorded. */
+  /** The `previous_context` of its prompt; null if there was none, or if it was not recorded. */
   readonly previousContext: string | null;
   readonly fileIds: readonly FileId[];
 }
 
-/** Text that stands for its sources: a leaf (depth 0) of messages, or a condensed one of summaries one depth below. */
+/** Text that represents its sources: a leaf (depth 0) messages, a condensed summary those of the depth below. */
 export interface Summary extends NewSummary {
   readonly id: SummaryId;
   readonly conversation: ConversationId;
@@ -190,18 +188,18 @@ export interface Summary extends NewSummary {
   /** Time range of the messages below it. */
   readonly earliestAt: Timestamp | null;
   readonly latestAt: Timestamp | null;
-  /** Summaries below it, counted through. */
+  /** Number of summaries below it, at all depths. */
   readonly descendants: number;
   readonly createdAt: Timestamp;
-  /** Grows with every rewrite; a rewrite planned against an older one is stale. */
+  /** Incremented by every rewrite; a rewrite planned for an older revision is stale. */
   readonly revision: number;
-  /** The summary of an earlier segment whose text this one carries over; such a one has no sources of its own. */
+  /** The summary of an earlier segment whose text it carries over; it then has no sources of its own. */
   readonly carriedFrom: SummaryId | null;
-  /** Why its text no longer fits its sources, if it does not. */
+  /** Why its text no longer matches its sources, if so. */
   readonly rewriteReason: string | null;
 }
 
-/** What a summary was made from, in order: messages of a leaf, summaries of a condensed one. */
+/** The sources of a summary, in order: messages of a leaf, summaries of a condensed one. */
 export interface Sources {
   readonly messages: readonly MessageId[];
   readonly summaries: readonly SummaryId[];
@@ -218,18 +216,18 @@ export interface StoredFile {
   readonly mimeType: string | null;
   readonly bytes: number;
   readonly lines: number | null;
-  /** How the content is told as a string: text as it is, bytes as base64. */
+  /** Text is utf8, bytes are base64. */
   readonly encoding: FileEncoding;
-  /** Where the content lies, relative to the files folder; never taken from a caller. */
+  /** Path relative to the files folder; never taken from a caller. */
   readonly storageUri: string;
   readonly exploration: string | null;
-  /** Time of the message it was moved out of; of a file from nowhere, when it was saved. */
+  /** Time of the message that it was moved out of, otherwise when it was saved. */
   readonly createdAt: Timestamp;
-  /** Key of that message, in the same conversation; of several with the same content, the first. Null where unknown. */
+  /** Key of that message; the first, if several have the same content. Null if unknown. */
   readonly messageKey: string | null;
 }
 
-/** What a delegate may read, how much of it, and until when. */
+/** Permission for a delegate: what it may read, how much, and until when. */
 export interface Grant {
   readonly id: GrantId;
   readonly conversations: readonly ConversationId[];
@@ -242,38 +240,38 @@ export interface Grant {
 }
 
 export const refusals = [
-  /** The provider does not accept the credential. */
+  /** The provider rejected the credential. */
   "auth",
   "rate_limit",
-  /** The provider's own trouble. */
+  /** The provider failed. */
   "overloaded",
   "unreachable",
   "timeout",
-  /** Whoever asked has withdrawn, or the deadline of the whole operation has passed. */
+  /** The caller cancelled, or the deadline of the whole operation passed. */
   "cancelled",
-  /** The prompt is longer than the model takes. */
+  /** The prompt is too long for the model. */
   "too_long",
-  /** The provider will not answer this text. */
+  /** The provider's content filter rejected the text. */
   "filtered",
-  /** The provider has no such model, whatever is asked of it. */
+  /** The provider has no such model. */
   "unknown_model",
-  /** The request is wrong in another way. */
+  /** The request was rejected for another reason. */
   "rejected",
-  /** Not asked: there is no credential for the provider, or none that can be used. */
+  /** Not called: there is no usable credential for the provider. */
   "no_credential",
-  /** Not asked: the calls of this window are used up. */
+  /** Not called: the spend ceiling is reached. */
   "ceiling",
-  /** Not asked: the provider refused the credential a short while ago. */
+  /** Not called: the provider recently rejected the credential. */
   "breaker",
 ] as const;
-/** Why a model did not answer. Told by status, never by words of a message. */
+/** Why a model did not answer. Derived from a status, never from the text of a message. */
 export type Refusal = (typeof refusals)[number];
 
-/** By the status of a provider's answer. Out of credit is a matter of the account, like a key that is not accepted. */
+/** The refusal for an HTTP status. Out of credit (402) counts as `auth`: the account must be fixed. */
 export function refusalByStatus(status: number): Refusal {
   const named = statuses.get(status);
   if (named !== undefined) return named;
-  // An answer that says "fine" and is none is the provider's trouble as well.
+  // A success status without an answer is a failure of the provider, too.
   return status >= 400 && status < 500 ? "rejected" : "overloaded";
 }
 
@@ -287,7 +285,6 @@ const statuses: ReadonlyMap<number, Refusal> = new Map([
   [429, "rate_limit"],
 ]);
 
-/** What a model is asked for. */
 export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite";
 
 /** A model call about to be made. */
@@ -298,7 +295,6 @@ export interface NewCall {
   readonly model: string;
 }
 
-/** What became of it. */
 export interface CallResult {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -306,12 +302,12 @@ export interface CallResult {
   readonly durationMs: number;
 }
 
-/** One compaction that folded something or could not, whatever started it. */
+/** One compaction that folded something, or failed to. */
 export interface CompactionRecord {
   readonly conversation: ConversationId;
   readonly at: Timestamp;
   readonly mode: "incremental" | "sweep" | "until_under";
-  /** The name of its outcome, and a sentence about it. */
+  /** The kind of its outcome, and a sentence about it. */
   readonly outcome: string;
   readonly message: string;
   readonly passes: number;
@@ -327,48 +323,48 @@ export const operations = [
   "transplant",
   "fix",
   "undo",
-  /** These two cannot be taken back: whoever wants that has a backup, or an archive. */
+  /** These two cannot be undone, except from a backup or an archive. */
   "forget",
   "prune",
 ] as const;
-/** What an operator does to what is stored. */
+/** Operations that change stored data. */
 export type Operation = (typeof operations)[number];
 
-/** One step of a change with what was there before, so that it can be shown and undone. */
+/** One step of a change, with the rows before and after it, so that it can be shown and undone. */
 export interface JournalEntry {
   readonly id: number;
-  /** The change that it is a step of: everything that one command has done. Changes are counted from 1. */
+  /** The change that it belongs to: everything that one command did. Changes are numbered from 1. */
   readonly change: number;
   readonly at: Timestamp;
   readonly operation: Operation;
   readonly conversation: ConversationId | null;
-  /** What it was done to: a summary's id, or a few words. */
+  /** What it changed: a summary's id, or a few words. */
   readonly subject: string;
-  /** The rows that were changed, as they were and as they became; empty where that is not known any more. */
+  /** The rows before and after; empty if no longer known. */
   readonly before: Touched;
   readonly after: Touched;
-  /** Whether running totals were set right. */
+  /** Whether it corrected running totals. */
   readonly hasTotals: boolean;
-  /** The change that it takes back. */
+  /** The change that it undoes. */
   readonly undoes: number | null;
-  /** The change that took it back; null while it holds. */
+  /** The change that undid it, if any. */
   readonly undoneBy: number | null;
-  /** What a forgetting has marked, or a prune removed. */
+  /** Summaries that a redaction marked, and conversations that a prune removed. */
   readonly marked: readonly SummaryId[];
   readonly removed: readonly ConversationId[];
 }
 
-/** The rows of one side of a step. */
+/** The rows before, or after, a step. */
 export interface Touched {
-  /** Those that are there on this side; text and tokens are null where something else of them was touched. */
+  /** Summaries that exist on this side; text and tokens are null if the step did not change them. */
   readonly summaries: readonly {
     readonly id: SummaryId;
     readonly text: string | null;
     readonly tokens: number | null;
   }[];
-  /** What stands in the touched places of the context. */
+  /** The items at the changed places of the context. */
   readonly places: readonly (MessageId | SummaryId)[];
-  /** How many rows of each kind were touched, there or not. */
+  /** Number of changed rows of each kind. */
   readonly rows: Readonly<Record<"summaries" | "messages" | "links" | "places", number>>;
 }
 
