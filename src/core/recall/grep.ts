@@ -78,7 +78,7 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       return `${limit} after ${rows}, so matches may be missing; ${remedy}`;
     }
     case "newest_ranked":
-      return `these words are common: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
+      return `these words are common: only ${formatCount(caveat.ranked)} matches were ranked, newest conversations first`;
     case "partial_match": {
       const missing = caveat.missing.map((word) => `"${word}"`).join(", ");
       const lacking =

@@ -6,7 +6,7 @@
 import type { SearchRequest } from "../../core/model/store.ts";
 import { isIndexUsable } from "./indexing.ts";
 import type { SearchIndex } from "./indexing.ts";
-import { byRecency, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
+import { byRecency, namedMax, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";
@@ -203,7 +203,8 @@ function* readLater(search: CorpusSearch, { match }: Picked, indexed: ReadRows):
   if (behind.length === 0) return none;
 
   const only = JSON.stringify(behind);
-  const others = yield* index.newest(corpus.name, match, laterMax + 1, indexed.cutBelow);
+  const there = behind.length > namedMax ? match : { ...match, conversations: behind };
+  const others = yield* index.newest(corpus.name, there, laterMax + 1, indexed.cutBelow);
   const total = Math.min(others.length, laterMax);
   let candidates: readonly Candidate[] = newest;
   let looked = 0;

@@ -617,16 +617,20 @@ describe("order", () => {
 
     it("and says so when there were too many to look at", () => {
       const crowded = createArchive();
+      const many = (conversation: number, from: number, to: number): string =>
+        `WITH RECURSIVE ids (id) AS (SELECT ${from} UNION ALL SELECT id + 1 FROM ids WHERE id < ${to})
+         INSERT INTO messages
+           (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
+         SELECT id, ${conversation}, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids;
+         UPDATE conversations SET next_seq = ${to + 1} WHERE conversation_id = ${conversation};`;
+      crowded.say("x", { conversation: 1, at: "2020-01-01T00:00:00.000Z" });
+      crowded.db.exec(many(1, 2, 25_000));
       crowded.say("needle new", { conversation: 1 });
       crowded.say("x", { conversation: 2, at: "2020-01-01T00:00:00.000Z" });
-      crowded.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 3 UNION ALL SELECT id + 1 FROM ids WHERE id < 25000)
-        INSERT INTO messages
-          (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-        SELECT id, 2, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids;
-        UPDATE conversations SET next_seq = 25001 WHERE conversation_id = 2`);
+      crowded.db.exec(many(2, 25_003, 28_000));
       crowded.index();
-      const { caveats } = crowded.find("needle", { sort: "recency", limit: 3, scope: "messages" });
-      assert.deepEqual(caveatKinds(caveats), ["limit", "newest_ranked"]);
+      const { hits, caveats } = crowded.find("needle", { sort: "recency", limit: 3, scope: "messages" });
+      assert.deepEqual([hits[0]?.snippet, caveatKinds(caveats)], ["needle new", ["limit", "newest_ranked"]]);
       assert.equal(crowded.snippets("needle", { mode: "regex", limit: 3 })[0], "needle new");
     });
   });

@@ -223,7 +223,8 @@ export interface Filter {
   readonly before: string;
 }
 
-const namedMax = 500;
+/** How many conversations the index is asked for by name. */
+export const namedMax = 500;
 
 /** Files have neither rows of text nor an index: see search-files.ts. */
 const corporaOf: Readonly<Record<SearchRequest["scope"], readonly Corpus[]>> = {
