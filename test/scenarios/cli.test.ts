@@ -702,7 +702,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     assert.equal(run.status, 2);
     assert.match(
       run.stderr,
-      /not a regular expression: "\(unclosed": Unterminated group\nhint: .*search for words instead/,
+      /invalid regular expression "\(unclosed": Unterminated group\nhint: .*search for words instead/,
     );
     const told = lcm(place, "grep", "-e", "(unclosed", "--json");
     assert.deepEqual([told.status, told.json.error.code, told.stderr], [2, "invalid", ""]);

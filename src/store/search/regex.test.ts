@@ -44,7 +44,7 @@ describe("guarantee 22: an invalid pattern is stated as such", () => {
         pattern,
       );
     }
-    assert.throws(() => compilePattern("(open"), /not a regular expression: "\(open": Unterminated group/);
+    assert.throws(() => compilePattern("(open"), /invalid regular expression "\(open": Unterminated group/);
   });
 
   it("but a loose one works as people expect", () => {

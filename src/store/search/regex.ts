@@ -1,21 +1,18 @@
-/**
- * What a regular expression asks for: how it is compiled, and which text every match of it must contain, so that the
- * database can leave out rows that cannot match. The second is only ever used where it is certain.
- */
+/** Compiles a regular expression and derives a text that every match contains, so that SQL can skip other rows. */
 
 import { LcmError } from "../../core/base/errors.ts";
 
 export interface Pattern {
   readonly regex: RegExp;
-  /** A LIKE pattern (escaped by `\`) that holds for every text the expression matches; `%` if nothing is certain. */
+  /** A LIKE pattern (escaped by `\`) that every matching text satisfies; `%` if none is certain. */
   readonly like: string;
-  /** What every text that it matches holds, if both are in lower case; empty if nothing is certain. */
+  /** What every matching text contains, both in lower case; empty if nothing is certain. */
   readonly literal: string;
-  /** Whether it certainly looks at one line at a time, so that it finds the same in lines as in the whole text. */
+  /** Whether no match can cross a line end, so that lines can be searched one by one. */
   readonly isOfOneLine: boolean;
 }
 
-/** Smart case: a pattern without capitals ignores case. `^` and `$` are the ends of a line. */
+/** Smart case: a pattern without capitals ignores case. `^` and `$` match at line ends. */
 export function compilePattern(pattern: string): Pattern {
   if (pattern === "") throw invalid(pattern, "it is empty");
   const flags = hasCapital(pattern) ? "m" : "im";
@@ -26,10 +23,10 @@ export function compilePattern(pattern: string): Pattern {
     return { regex, like: likeOf(literal), literal: withoutFolding(literal), isOfOneLine };
   } catch (strict) {
     try {
-      // Loose syntax, such as an escape that means nothing, is valid without u alone. Nothing is certain about it.
+      // Loose syntax, such as a meaningless escape, is valid only without the flag u. Nothing is certain about it.
       return { regex: new RegExp(pattern, flags), like: "%", literal: "", isOfOneLine };
     } catch {
-      throw invalid(pattern, reasonOf(strict), strict); // The stricter reason is the clearer one.
+      throw invalid(pattern, reasonOf(strict), strict); // The strict reason is clearer.
     }
   }
 }
@@ -38,9 +35,9 @@ const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^.*\/[a-z]*: /s, "") : String(error);
 
 const invalid = (pattern: string, reason: string, cause?: unknown): LcmError =>
-  new LcmError("invalid", `not a regular expression: ${JSON.stringify(pattern)}: ${reason}`, {
+  new LcmError("invalid", `invalid regular expression ${JSON.stringify(pattern)}: ${reason}`, {
     cause,
-    hint: String.raw`write \( for a bracket and \. for a dot, such as: foo\(bar\.baz; or search for words instead`,
+    hint: String.raw`escape brackets and dots, such as: foo\(bar\.baz; or search for words instead`,
   });
 
 /** Capitals in escapes and group names do not count: \W, \P{Lu}, (?<Name>…). */
@@ -49,7 +46,7 @@ const hasCapital = (pattern: string): boolean =>
     pattern.replace(/\\(?:[pPu]\{[^}]*\}|k<[^>]*>|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|.)|\(\?<[^>=!]+>/gisu, ""),
   );
 
-/** Nothing in it but characters, classes that hold no line end, and groups that look at nothing around them. */
+/** Only characters, classes without line ends, and groups without look-around. */
 const staysInLine = (pattern: string): boolean =>
   !/[\p{Cc}\u2028\u2029]|\[\^|\(\?(?!:)|\\(?![dwb]|[^\p{L}\p{N}])/u.test(pattern);
 
@@ -65,7 +62,7 @@ export function requiredLiteral(pattern: string): string | null {
     return found;
   };
 
-  /** Of alternatives nothing is certain. */
+  /** Nothing is certain about alternatives. */
   const readAlternatives = (): string => {
     const first = readSequence();
     let alone = true;
@@ -105,7 +102,7 @@ export function requiredLiteral(pattern: string): string | null {
       const text = readAlternatives();
       take(/\)/y);
       const kind = group.groups?.["kind"];
-      // Look-arounds take no part in the match; a group that sets flags may set another case.
+      // A look-around is not part of the match; a group with flags may change the case.
       return kind === undefined || kind === ":" || /^<[^=!]/.test(kind) ? { kind: "group", text } : other;
     }
     const single = take(/(?<escape>\\)?(?<character>[\s\S])/y)?.groups;
@@ -120,7 +117,7 @@ export function requiredLiteral(pattern: string): string | null {
 
 const longer = (one: string, other: string): string => (other.length > one.length ? other : one);
 
-/** The longest piece that lower case brings together: of s there is another, ſ, which stays as it is. */
+/** The longest piece without s: ſ matches s when case is ignored, and lower case leaves it unchanged. */
 const withoutFolding = (literal: string): string => literal.toLowerCase().split("s").reduce(longer);
 
 const literalMin = 3;
@@ -128,9 +125,8 @@ const literalMax = 64;
 const byFrequency = " etaoinsrhldcumfpgwybvkxjqz";
 
 /**
- * LIKE ignores the case of ASCII letters, so it serves both cases; but a regular expression that ignores case also
- * takes ſ for s and the Kelvin sign for k, so these are left open. LIKE is quick where its first character is rare.
- * It would stop at a NUL, which stored text never holds.
+ * LIKE ignores the case of ASCII letters, so it serves both cases. A regular expression that ignores case also matches
+ * ſ as s and the Kelvin sign as k, so these become wildcards. LIKE is fastest if its first character is rare.
  */
 function likeOf(literal: string): string {
   const units = Array.from(literal.slice(0, literalMax).toLowerCase(), (character) =>

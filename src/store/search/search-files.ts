@@ -1,14 +1,13 @@
 /**
- * Finding text inside stored files: what was moved out of messages because it is long. There is no index of it, so files
- * are read one by one, newest first, and forgotten before the next. A hit is a place in a file, not a file; so that one
- * file does not fill the answer, its places beyond the first few come after all others.
+ * Searches stored files: large content that was moved out of messages. Files are not indexed, so they are read one at a
+ * time, newest first. A hit is a spot in a file; a file's spots beyond its first few rank after all other files' spots.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { StoredFile } from "../../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../../core/model/store.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
-import { heldFiles } from "./shared-files.ts";
+import { sharedFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
 import { bestRange, createReader, ownScore, recencyBoosts, weightOf } from "./rank.ts";
 import type { Reading, TextRange } from "./rank.ts";
@@ -20,11 +19,11 @@ import type { Deadline } from "./limits.ts";
 import { parseQuery } from "./query.ts";
 import type { Term } from "./query.ts";
 
-/** The texts among the files, newest first. Conversations that are asked for by name are searched even if hidden. */
+/** Text files, newest first. Conversations that are named are searched even if hidden. */
 export function* filesToSearch(request: SearchRequest): Script<readonly StoredFile[]> {
   const { conversations, since = "", before = "~" } = request;
   const only = conversations ?? null;
-  const held = yield* heldFiles(conversations ?? null);
+  const shared = yield* sharedFiles(conversations ?? null);
   const files = yield* all(
     sql`SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
                NULL AS exploration_summary, f.created_at, message_key,
@@ -32,21 +31,21 @@ export function* filesToSearch(request: SearchRequest): Script<readonly StoredFi
                 ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END) AS own
         FROM large_files f JOIN conversations c USING (conversation_id)
         WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}
-          AND (own OR file_id IN (SELECT value FROM json_each(${[...held.keys()]})))
+          AND (own OR file_id IN (SELECT value FROM json_each(${[...shared.keys()]})))
         ORDER BY f.created_at DESC, f.rowid DESC`,
     (row) => ({ file: toStoredFile(row), isOwn: row["own"] === 1 }),
   );
   return files.map(({ file, isOwn }) =>
-    isOwn ? file : { ...file, conversation: held.get(file.id)?.conversation ?? file.conversation },
+    isOwn ? file : { ...file, conversation: shared.get(file.id)?.conversation ?? file.conversation },
   );
 }
 
-/** Texts that were moved out of the messages to be searched: their references are searched, their contents are not. */
+/** How many text files of the searched messages are not searched themselves. */
 export function* filesUnsearched(request: SearchRequest): Script<number> {
   const { scope, conversations, since = "", before = "~" } = request;
   if (scope === "summaries") return 0;
   const only = conversations ?? null;
-  // Copies may have brought files of others along; where there are none, counting is cheap.
+  // Copied messages may share files of other conversations. Without copies, counting is cheap.
   const copies = yield* count(
     sql`SELECT EXISTS (SELECT 1 FROM json_each(${only}) c CROSS JOIN messages m
           ON m.conversation_id = c.value AND m.message_key >= 'copy:' AND m.message_key < 'copy;')`,
@@ -59,7 +58,7 @@ export function* filesUnsearched(request: SearchRequest): Script<number> {
   );
 }
 
-/** Never throws for a file that cannot be read: that is a caveat. */
+/** A file that cannot be read is a caveat, not an error. */
 export async function searchFiles(
   request: SearchRequest,
   deadline: Deadline,
@@ -70,11 +69,11 @@ export async function searchFiles(
   const look = request.mode === "regex" ? lookByPattern(request, deadline) : lookByWords(request, deadline);
   const timeoutMs = timeoutMsOf(deadline);
   const boosts = request.sort === "hybrid" ? recencyBoosts(files.map((file) => file.createdAt)) : [];
-  const scored = (places: readonly Place[]): Place[] => {
+  const scored = (places: readonly FileSpot[]): FileSpot[] => {
     const score = look.scorer();
     return places.map((place) => ({ ...place, score: score(place.spot) * (boosts[place.age] ?? 1) }));
   };
-  let kept: readonly Place[] = [];
+  let kept: readonly FileSpot[] = [];
   let [scanned, unreadable, endedLate] = [0, 0, false];
   for (const [age, file] of files.entries()) {
     if (!look.isRanked && kept.length > request.limit && kept.every(isAmongFirst)) break; // The others are older.
@@ -84,7 +83,7 @@ export async function searchFiles(
     if (text === null) unreadable += 1;
     else {
       const { spots, isWhole } = look.spotsIn(text);
-      const found = spots.map((spot, rank): Place => ({ file, age, rank, spot, score: 0, shown: null }));
+      const found = spots.map((spot, rank): FileSpot => ({ file, age, rank, spot, score: 0, shown: null }));
       const first = scored([...kept, ...found])
         .sort(keptFirst)
         .slice(0, request.limit + 1);
@@ -110,49 +109,49 @@ async function readOrNull(file: StoredFile, read: (file: StoredFile) => Promise<
   try {
     return await read(file);
   } catch (error) {
-    if (error instanceof LcmError) return null; // Gone, or not in the folder: the caveat says how many.
+    if (error instanceof LcmError) return null; // Missing content; a caveat reports how many.
     throw error;
   }
 }
 
 // ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A part of one text that matches. */
+/** A part of a text that matches. */
 interface Spot extends TextRange {
-  /** Whether it holds everything that was asked for. */
+  /** Whether it contains everything that was asked for. */
   readonly isFull: boolean;
-  /** What it holds of the words; null where none were asked for. */
+  /** What it contains of the words; null for a regular expression. */
   readonly reading: Reading | null;
 }
 
 /** A spot among those of all files. */
-interface Place {
+interface FileSpot {
   readonly file: StoredFile;
   /** How many files are newer. */
   readonly age: number;
-  /** How many spots of the same file come first. */
+  /** How many spots of the same file come before it. */
   readonly rank: number;
   readonly spot: Spot;
   readonly score: number;
-  /** Made while the text is at hand, for those that are kept. */
+  /** Filled in while the text is in memory, for spots that are kept. */
   readonly shown: { readonly line: number; readonly snippet: string } | null;
 }
 
-/** How many places of one file come before the others of it have to wait. */
+/** How many spots of one file rank among those of other files. */
 const firstOfFile = 5;
 
-const isAmongFirst = ({ spot, rank }: Place): boolean => spot.isFull && rank < firstOfFile;
+const isAmongFirst = ({ spot, rank }: FileSpot): boolean => spot.isFull && rank < firstOfFile;
 
-const shownFirst = (one: Place, other: Place): number =>
+const shownFirst = (one: FileSpot, other: FileSpot): number =>
   other.score - one.score || one.age - other.age || one.rank - other.rank;
 
-const keptFirst = (one: Place, other: Place): number =>
+const keptFirst = (one: FileSpot, other: FileSpot): number =>
   Number(other.spot.isFull) - Number(one.spot.isFull) ||
   Number(one.rank >= firstOfFile) - Number(other.rank >= firstOfFile) ||
   shownFirst(one, other);
 
-/** With a line and a snippet for those that have none yet, which are of this text. */
-function withShown(places: readonly Place[], text: string): readonly Place[] {
+/** Adds a line and a snippet to the spots that have none yet; these are in this text. */
+function withShown(places: readonly FileSpot[], text: string): readonly FileSpot[] {
   const lines = new Map<Spot, number>();
   let [line, counted] = [1, 0];
   const spots = places.filter(({ shown }) => shown === null).map(({ spot }) => spot);
@@ -169,9 +168,9 @@ function withShown(places: readonly Place[], text: string): readonly Place[] {
   }));
 }
 
-/** The lines of a spot as they stand, as many as fit; of a longer line, what stands around the match. */
+/** The whole lines of a spot, as many as fit; of a line that is too long, the part around the match. */
 function linesAt(text: string, spot: TextRange): string {
-  const beside = 3 * snippetWidth; // More than an excerpt looks at.
+  const beside = 3 * snippetWidth; // More than an excerpt uses.
   const edge = Math.max(0, spot.from - beside);
   const near = text.slice(edge, Math.min(spot.to, spot.from + snippetWidth) + beside);
   const from = spot.from - edge;
@@ -184,7 +183,7 @@ function linesAt(text: string, spot: TextRange): string {
   return excerpt(line, { from: from - start, to: Math.min(spot.to - edge, start + line.length) - start }, snippetWidth);
 }
 
-const toHit = ({ file, score, shown }: Place): SearchHit => ({
+const toHit = ({ file, score, shown }: FileSpot): SearchHit => ({
   kind: "file",
   id: file.id,
   name: file.name,
@@ -198,17 +197,17 @@ const toHit = ({ file, score, shown }: Place): SearchHit => ({
 // ── Looking into a text ──────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Look {
-  /** Whether places of an older file can come before those of a newer. */
+  /** Whether spots of an older file can rank before those of a newer one. */
   readonly isRanked: boolean;
-  /** The first places of a text, and one more than was asked for if there are more; not whole if time ran out. */
+  /** The first spots of a text, and one more than the limit if there are more; not whole if time ran out. */
   readonly spotsIn: (text: string) => { readonly spots: readonly Spot[]; readonly isWhole: boolean };
-  /** By what is known so far of how rare the words are. */
+  /** Scores spots by the frequencies of the words so far. */
   readonly scorer: () => (spot: Spot) => number;
-  /** Words that were not found; empty when each was, but not together; null when there is nothing to say. */
-  readonly missingFrom: (places: readonly Place[]) => readonly Term[] | null;
+  /** Words that were not found; empty if each was found but not all together; null if none is worth reporting. */
+  readonly missingFrom: (places: readonly FileSpot[]) => readonly Term[] | null;
 }
 
-/** Characters that are looked at between two looks at the clock, where a text can be looked at in pieces. */
+/** How many characters are searched between two checks of the deadline. */
 const pieceMax = 2 ** 20;
 
 function lookByPattern({ pattern, limit }: SearchRequest, deadline: Deadline): Look {
@@ -225,12 +224,12 @@ function lookByPattern({ pattern, limit }: SearchRequest, deadline: Deadline): L
         return true;
     return literal === "";
   };
-  /** Matches in a piece, so far apart that one is not seen beside the other. */
+  /** Matches in a piece, so far apart that no snippet shows two. */
   function* matchesIn(piece: string): Generator<TextRange> {
     each.lastIndex = 0;
     for (let match = each.exec(piece); match !== null; match = each.exec(piece)) {
       const to = match.index + match[0].length;
-      // Its line is that of what can be seen of it.
+      // The line of a match is that of its first visible character.
       yield { from: match.index + Math.max(0, match[0].search(/\S/)), to };
       const beside = piece.slice(to, to + snippetWidth / 2);
       each.lastIndex = to + (beside.includes("\n") ? beside.indexOf("\n") : beside.length) + 1;
@@ -259,12 +258,12 @@ function lookByPattern({ pattern, limit }: SearchRequest, deadline: Deadline): L
   };
 }
 
-/** Spots of one text that are held before the first of them are chosen. */
+/** How many spots of a text are collected before the best are chosen. */
 const spotsMax = 2_000;
 
 /**
- * Reads a text in windows, each of which is like a message. Phrases are required of the text; a window holds one of
- * them or, where there are none, a word. By recency, windows that hold everything come before those that do not.
+ * Reads a text in windows of about the size of a message. The text must contain every phrase; a window matches if it
+ * contains one of them or, without phrases, a word. Sorted by recency, windows that contain everything come first.
  */
 function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline): Look {
   const { phrases, words, pieces } = parseQuery(pattern);
@@ -273,14 +272,12 @@ function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline
   const wanted = new Set(phrases.length > 0 ? phrases : isRanked ? terms : words);
   const mayHold = createSieve(wanted);
   const margin = marginOf(terms);
-  /** Terms in texts that hold all the phrases. */
+  /** Terms found in texts that contain every phrase. */
   const known = new Set<Term>();
-  /** Windows that hold each term, all windows, those that were read, and the words in these. */
-  const holding = terms.map(() => 0);
-  let [windows, readings, length] = [0, 0, 0];
-  const weights = (): readonly number[] => holding.map((held) => (isRanked ? weightOf(held, windows) : 1));
+  const frequencies = createFrequencies(terms);
+  const weights = (): readonly number[] => (isRanked ? frequencies.weights() : terms.map(() => 1));
   const scorer: Look["scorer"] = () => {
-    const [weighed, meanLength] = [weights(), length / readings];
+    const [weighed, meanLength] = [weights(), frequencies.meanLength()];
     return ({ reading }) => (isRanked && reading !== null ? ownScore(reading, weighed, meanLength) : 0);
   };
   const inOrder = (spots: readonly WordSpot[]): readonly WordSpot[] => {
@@ -290,13 +287,13 @@ function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline
       (one, other) => Number(other.isFull) - Number(one.isFull) || other.score - one.score || one.from - other.from,
     );
   };
-  /** The first of them, narrowed to what they are about: windows overlap, and two can be about the same. */
+  /** The best of them, narrowed to their matches. Windows overlap, so two can show the same match. */
   const narrow = (spots: readonly WordSpot[]): readonly Spot[] => {
     const weighed = weights();
     const narrowed: Spot[] = [];
     for (const spot of inOrder(spots)) {
-      const stretch = bestRange(spot.reading, weighed, snippetWidth);
-      const [from, to] = [spot.from + stretch.from, spot.from + stretch.to];
+      const range = bestRange(spot.reading, weighed, snippetWidth);
+      const [from, to] = [spot.from + range.from, spot.from + range.to];
       if (!narrowed.some((known) => from < known.to && known.from < to)) narrowed.push({ ...spot, from, to });
       if (narrowed.length > limit) break;
     }
@@ -307,22 +304,20 @@ function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline
     isRanked,
     scorer,
     spotsIn(text) {
-      const read = createReader(terms); // For this text alone: it remembers words, and with them what they were cut from.
+      const read = createReader(terms); // One per text, since remembered words keep their text in memory.
       const held = new Set<Term>();
       let spots: WordSpot[] = [];
       let isWhole = true;
       for (const { from, to } of windowsOf(text, margin)) {
         isWhole = !isLate(deadline);
         if (!isWhole) break;
-        windows += 1;
+        frequencies.addWindow();
         const window = text.slice(from, to);
         if (!mayHold(window)) continue;
         const reading = read(window);
         const here = terms.filter((_, term) => (reading.counts[term] ?? 0) > 0);
         if (!here.some((term) => wanted.has(term))) continue;
-        readings += 1;
-        length += reading.length;
-        for (const [term, count] of reading.counts.entries()) if (count > 0) holding[term] = (holding[term] ?? 0) + 1;
+        frequencies.addReading(reading);
         for (const term of here) held.add(term);
         const isFull = isRanked || [...phrases, ...words].every((term) => here.includes(term));
         spots.push({ from, to, isFull, reading });
@@ -334,18 +329,34 @@ function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline
     },
     missingFrom(places) {
       const unknown = words.filter((word) => !known.has(word));
-      const isTold = isRanked ? unknown.length > 0 : places.some(({ spot }) => !spot.isFull);
-      return isTold ? unknown : null;
+      const isWorthReporting = isRanked ? unknown.length > 0 : places.some(({ spot }) => !spot.isFull);
+      return isWorthReporting ? unknown : null;
     },
   };
 }
 
-/** A window, and what it holds. */
+/** How frequent terms are in the windows read so far. */
+function createFrequencies(terms: readonly Term[]) {
+  const holding = terms.map(() => 0);
+  let [windows, readings, length] = [0, 0, 0];
+  return {
+    addWindow: () => void (windows += 1),
+    addReading(reading: Reading): void {
+      readings += 1;
+      length += reading.length;
+      for (const [term, count] of reading.counts.entries()) if (count > 0) holding[term] = (holding[term] ?? 0) + 1;
+    },
+    weights: (): readonly number[] => holding.map((held) => weightOf(held, windows)),
+    meanLength: (): number => length / readings,
+  };
+}
+
+/** A window, and what it contains. */
 type WordSpot = Spot & { readonly reading: Reading };
 
 /**
- * Whether a text may hold any of these terms. Quick, and certain if it says no: stemming changes no letter of a word
- * before the last of its stem. Letters beyond ASCII are folded in too many ways to tell.
+ * A fast check that only rejects texts that cannot contain any of these terms: a word shares every letter but the last
+ * with its stem. Texts with non-ASCII letters always pass, since letters are folded in too many ways.
  */
 function createSieve(terms: Iterable<Term>): (text: string) => boolean {
   const openings = Array.from(terms).flatMap(({ alternatives }) =>
@@ -360,10 +371,10 @@ function createSieve(terms: Iterable<Term>): (text: string) => boolean {
   };
 }
 
-/** So much is certainly in two windows: what the longest term may take in a text, with blanks and line ends. */
+/** How much windows overlap at least: what the longest term may take in a text, with blanks and line ends. */
 const marginOf = (terms: readonly Term[]): number => 80 + 2 * Math.max(...terms.map((term) => term.text.length));
 
-/** Parts of a text, of some hundred words, that overlap: what is said across an edge is whole in one of them. */
+/** Overlapping parts of a text of some hundred words, so that what crosses an edge is whole in one of them. */
 function* windowsOf(text: string, margin: number): Generator<TextRange> {
   for (let from = 0, to = 0; to < text.length; from = edgesIn(text, to - 2 * margin, to - margin)[0] ?? to - margin) {
     const most = from + 8 * margin;
@@ -372,7 +383,7 @@ function* windowsOf(text: string, margin: number): Generator<TextRange> {
   }
 }
 
-/** Where lines begin in a stretch of a text; if nowhere, where words do. */
+/** Where lines begin in a part of a text; if there are none, where words begin. */
 function edgesIn(text: string, from: number, to: number): readonly number[] {
   const stretch = text.slice(from, to);
   return Array.from(stretch.matchAll(stretch.includes("\n") ? /\n/g : /\s/g), ({ index }) => from + index + 1);

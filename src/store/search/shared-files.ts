@@ -1,7 +1,6 @@
 /**
- * Files that copies brought along. A stored file is of one conversation; a transplant copies the messages and summaries
- * that name it, not the file. Whoever may read the copy may read what it names, and nothing else of where it came from.
- * A mere mention gives nobody a file: only what was copied does, or what we moved out ourselves.
+ * Finds files shared by copies. A file belongs to one conversation; a transplant copies the messages and summaries that
+ * refer to it, not the file. Access to a copy includes the files it refers to; a mention in a text grants no access.
  */
 
 import type { ConversationId, FileId, MessageId } from "../../core/model/types.ts";
@@ -10,14 +9,14 @@ import { asConversation, asMessage } from "../rows.ts";
 import { all, int, sql, text } from "../script.ts";
 import type { ReadScript, Script } from "../script.ts";
 
-/** Each file that these conversations hold, once, with one that holds it; null: all that are not hidden. */
-export function* heldFiles(
+/** Each file that these conversations refer to, with one conversation that does; null means all that are not hidden. */
+export function* sharedFiles(
   among: readonly ConversationId[] | null,
   only: FileId | null = null,
 ): Script<ReadonlyMap<FileId, FileHolder>> {
   const holders = yield* all(
-    // Messages of the older program name their files in their text, where anybody can write anything: there it must be a
-    // copy from the file's own conversation. The file ids of its summaries keep that search short.
+    // The older program named files in the text of messages, where anyone can write an id. There the message must be a
+    // copy from the file's own conversation. The file ids of summaries keep that search short.
     sql`WITH reach(id) AS (
           SELECT conversation_id FROM conversations WHERE CASE WHEN ${among} IS NULL THEN hidden = 0
             ELSE conversation_id IN (SELECT value FROM json_each(${among})) END
@@ -42,11 +41,11 @@ export function* heldFiles(
       message: row["message_id"] === null ? null : asMessage(int(row, "message_id")),
     }),
   );
-  const held = new Map<FileId, { conversation: ConversationId; message: MessageId | null }>();
-  for (const { file, ...holder } of holders) if (!held.has(file)) held.set(file, holder);
-  return held;
+  const shared = new Map<FileId, { conversation: ConversationId; message: MessageId | null }>();
+  for (const { file, ...holder } of holders) if (!shared.has(file)) shared.set(file, holder);
+  return shared;
 }
 
 export const holderOf: ReadScript<"holderOf"> = function* (file, among) {
-  return (yield* heldFiles(among, file)).get(file) ?? null;
+  return (yield* sharedFiles(among, file)).get(file) ?? null;
 };

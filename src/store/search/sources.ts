@@ -83,7 +83,7 @@ export const summaries = createCorpus({
   latestFirst: "",
 });
 
-function createCorpus(names: {
+interface CorpusNames {
   readonly name: CorpusName;
   readonly id: string;
   /** A row's number within its conversation; and where `conversations` records the newest and the last indexed one. */
@@ -102,7 +102,9 @@ function createCorpus(names: {
   readonly bound: string;
   /** Finds the latest row of a conversation without reading the others, where that is possible. */
   readonly latestFirst: string;
-}) {
+}
+
+function createCorpus(names: CorpusNames) {
   const { name, id, columns, toSpan } = names;
   const inList = "IN (SELECT value FROM json_each(?))";
   const isInScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
