@@ -26,9 +26,7 @@ export async function fileContent(files: StoredFiles, id: FileId): Promise<strin
   throw new LcmError(
     "unavailable",
     `the content of ${id} was changed: it has ${facts.bytes} bytes, not ${file.bytes}`,
-    {
-      hint: "restore the files folder from a backup",
-    },
+    { hint: "restore the files folder from a backup" },
   );
 }
 

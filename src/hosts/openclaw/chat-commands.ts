@@ -248,7 +248,7 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
       ? []
       : [
           `${count(caughtUp, "message")} came outside a finished turn (commands, failed turns, turns of another ` +
-            "engine) and are stored too",
+            "engine), also stored",
         ]),
   ];
 }

@@ -263,11 +263,7 @@ export interface CompactResult {
   readonly ok: boolean;
   readonly compacted: boolean;
   readonly reason?: string;
-  readonly result?: {
-    readonly tokensBefore: number;
-    readonly tokensAfter: number;
-    readonly details?: JsonObject;
-  };
+  readonly result?: { readonly tokensBefore: number; readonly tokensAfter: number; readonly details?: JsonObject };
 }
 
 export interface SpawnCall {
