@@ -1,5 +1,5 @@
 /**
- * Aligns a conversation adopted from the older program with the host's transcript, to find which rows it already has.
+ * Aligns an adopted conversation of the older program with the host's transcript, to find the rows it already has.
  *
  * A row is a stored message if the keys are equal, if only it has the same tool-call ids, or if role and text are equal.
  * Texts are compared without white space, because the older program trimmed texts, joined blocks its own way, and kept

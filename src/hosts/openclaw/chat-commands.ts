@@ -1,4 +1,4 @@
-/** Answers `/lcm` (or `/lossless`) in a chat with a few short lines, problems first: people may read it on a phone. */
+/** Answers `/lcm` in a chat with a few short lines, problems first: people may read it on a phone. */
 
 import { groupsOf, levelSentence } from "../../format/findings.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";

@@ -1,7 +1,6 @@
 /**
- * Grants that let forked sub-agents expand their parent's summaries, on the parent's family and while the child runs.
- * A child that starts without its parent's context gets none. Failures are only recorded: a child without a grant works,
- * but cannot expand.
+ * Grants that let forked sub-agents expand their parent's summaries while they run. A child that starts without its
+ * parent's context gets none. Failures are only recorded: a child without a grant works, but cannot expand.
  */
 
 import type { GrantId } from "../../core/model/types.ts";

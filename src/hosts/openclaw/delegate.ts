@@ -1,7 +1,7 @@
 /**
- * Answers questions with a sub-agent of the host: a session that uses lcm_expand and lcm_describe under the question's
- * grant, is not stored, and is deleted afterwards. Without sub-agents the host's model answers; if that fails, the core
- * answers with excerpts. A question counts as one model call, whatever the sub-agent does.
+ * Answers questions with a sub-agent of the host. Its session uses lcm_expand and lcm_describe under the question's grant,
+ * is not stored, and is deleted afterwards. Without sub-agents the host's model answers; if that fails, the core answers
+ * with excerpts. A question counts as one model call, whatever the sub-agent does.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";

@@ -1,7 +1,7 @@
 /**
- * Stores the host's transcript from where we last stopped: committed turns, and what never was a turn of ours, such as
- * failed turns, those of another engine, slash commands and resets. Each row is stored under the host's id, in one
- * transaction with the cursor, so it does not matter who reads, how often, or where a process dies.
+ * Reads the host's transcript from where we last stopped and stores it. That includes what never was a turn of ours: failed
+ * turns, those of another engine, slash commands and resets. Each row is stored under the host's id, in one transaction
+ * with the cursor, so it does not matter who reads, how often, or where a process dies.
  */
 
 import { assert, LcmError } from "../../core/base/errors.ts";

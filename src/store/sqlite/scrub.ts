@@ -1,4 +1,4 @@
-/** Forgets in rows and stored files, then rewrites the database file so that no free page or log still has the text. */
+/** Forgets in rows and stored files, then rewrites the database file so that no free page keeps the text. */
 
 import type { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../core/model/store.ts";

@@ -1,4 +1,4 @@
-/** The store on one SQLite file, in the calling thread: puts connection, runner, housekeeping and content together. */
+/** The store on one SQLite file, in the calling thread: connects, runs scripts, keeps house and stores content. */
 
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** The worker thread behind worker.ts: opens one SQLite store, adopting an older database first, and answers calls. */
+/** The thread behind worker.ts: opens one SQLite store, adopting an older database first, and answers calls. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
