@@ -101,7 +101,7 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
   folds(1, 2, "leaf two"),
   folds(2, 3, "leaf three"),
   folds(0, 1, "condensed"),
-  // What belongs under a summary comes late; then what a summary holds is gone back to.
+  // A late message belongs below a summary; then the host rewinds to a message that is folded.
   hears(...line("b-", "z")),
   hears(...line("b", "b-")),
   hears(...line("c", "s t u v")),
@@ -156,10 +156,10 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
   },
 ];
 
-// ── What is told ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── What is reported ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** All that is told of it and of what was opened in its name, but for numbers that are of the whole database. */
-async function tell(store: Store, name: string): Promise<unknown> {
+/** Everything the store reports about the conversation and its segments, without numbers that span the database. */
+async function report(store: Store, name: string): Promise<unknown> {
   const named = (await store.conversations({ includeHidden: true })).filter(({ sessionId }) =>
     sessionId.startsWith(name),
   );
@@ -257,20 +257,20 @@ async function settleStrangers(store: Store): Promise<void> {
   await store.append(waiting.id, line(null, "c", 20));
 }
 
-/** What each step answers, and what is told after it. */
+/** What each step returns, and what the store reports after it. */
 async function live({ store, path, setClock }: Ground): Promise<readonly unknown[]> {
   setClock(0, 0);
   const life = await begin(store, "talk");
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   for (const [place, step] of steps.entries()) {
     setClock(1, place);
-    told.push({ place, answer: await step(life), told: await tell(store, "talk") });
+    reported.push({ place, answer: await step(life), reported: await report(store, "talk") });
   }
-  return [...told, lateIn(path, life.id)];
+  return [...reported, lateIn(path, life.id)];
 }
 
-describe("a conversation beside others", () => {
-  it("comes out as it does alone, and changes no row of theirs", async () => {
+describe("a conversation among others", () => {
+  it("ends up as it would alone, and changes none of their rows", async () => {
     const alone: unknown[] = [];
     await onStore(async (ground) => void alone.push(...(await live(ground))));
     await onStore(async (ground) => {
@@ -284,7 +284,7 @@ describe("a conversation beside others", () => {
       const others = (await store.conversations({ includeHidden: true })).map(({ id }) => id);
       const before = rowsOf(path, others);
       const beside = await live(ground);
-      for (const [place, told] of beside.entries()) assert.deepEqual(told, alone[place]);
+      for (const [place, reported] of beside.entries()) assert.deepEqual(reported, alone[place]);
       assertSameRows(rowsOf(path, others), before);
     });
   });

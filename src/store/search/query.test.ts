@@ -30,7 +30,7 @@ describe("a query", () => {
     );
   });
 
-  it("reads an unclosed quote as a blank", () => {
+  it("treats an unclosed quote as a blank", () => {
     assert.deepEqual(asked('the "unclosed quote'), ["unclosed", "quote"]);
   });
 

@@ -27,8 +27,8 @@ const apart = (...texts: readonly string[]): readonly Said[] =>
 const inARow = (...texts: readonly string[]): readonly Said[] =>
   texts.map((text, index) => ({ conversation: 1, seq: 1 + index, text }));
 
-describe("a turn among the turns around it", () => {
-  it("is better beside another word of the question than with its own word twice", () => {
+describe("a turn and the turns around it", () => {
+  it("scores higher next to another word of the question than with its own word twice", () => {
     const question = "Which otter met the beaver?";
     const [beside = 0] = scoresOf(question, inARow("an otter swam by", "the beaver waved"));
     const [twice = 0] = scoresOf(question, inARow("an otter saw an otter"));
@@ -36,7 +36,7 @@ describe("a turn among the turns around it", () => {
     assert.ok(beside > twice && beside > besideItself, `${beside}, ${twice}, ${besideItself}`);
   });
 
-  it("is found through the question before it, more than through what is merely near", () => {
+  it("matches through the question before it more than through other neighbours", () => {
     const question = "Which instrument does she play?";
     const [, reply = 0] = scoresOf(question, inARow("Which instrument do you play?", "A clarinet."));
     const [, remark = 0] = scoresOf(question, inARow("Which instrument do you play.", "A clarinet."));
@@ -44,13 +44,13 @@ describe("a turn among the turns around it", () => {
     assert.ok(reply > remark && remark > 0 && before === remark, `${reply}, ${remark}, ${before}`);
   });
 
-  it("has nothing from turns further away, or of another conversation", () => {
+  it("gains nothing from turns further away or in another conversation", () => {
     assert.equal(scoresOf("Where is the beaver?", apart("the beaver waved", "an otter"))[1], 0);
     const foreign = { conversation: 2, seq: 2, text: "an otter" };
     assert.equal(scoresOf("Where is the beaver?", [...inARow("the beaver waved"), foreign])[1], 0);
   });
 
-  it("is preferred when its speaker is named, but not for naming someone", () => {
+  it("is preferred if the question names its speaker, but not for naming someone", () => {
     const [one, other] = apart("I painted a sunrise", "I painted a sunrise");
     assert.ok(one !== undefined && other !== undefined);
     const [ann = 0, bob = 0] = scoresOf("Has Ann painted the sunrise?", [
@@ -65,9 +65,9 @@ describe("a turn among the turns around it", () => {
     assert.ok(said > addressed, `${said}, ${addressed}`);
   });
 
-  it("is preferred when it tells a time and the question is when", () => {
-    const told = ["yesterday", "last week", "on 3 May", "at 17:15", "in 2024", "two days ago", "on Friday"];
-    for (const time of told) {
+  it("is preferred if it mentions a time and the question asks when", () => {
+    const mentions = ["yesterday", "last week", "on 3 May", "at 17:15", "in 2024", "two days ago", "on Friday"];
+    for (const time of mentions) {
       const turns = apart("the beaver waved to us", `the beaver waved ${time}`);
       const preferred = (question: string): number => {
         const [timeless = 0, timed = 0] = scoresOf(question, turns);
@@ -83,12 +83,12 @@ describe("a turn among the turns around it", () => {
     }
   });
 
-  it("is held back when it ends by asking", () => {
+  it("scores lower if it ends with a question", () => {
     const [said = 0, asked = 0] = scoresOf("What did the beaver build?", apart("beaver build it.", "beaver build it?"));
     assert.ok(asked < said && asked > said / 2, `${asked}, ${said}`);
   });
 
-  it("scores the same in whatever order turns come, and never less for a neighbour", () => {
+  it("scores the same in any order of turns, and never lower because of a neighbour", () => {
     const word = fc.constantFrom("beaver", "otter", "dam", "hay", "swam", "who?");
     const text = fc.array(word, { minLength: 1, maxLength: 6 }).map((words) => words.join(" "));
     fc.assert(

@@ -15,7 +15,7 @@ describe("smart case", () => {
     assert.equal(matches("Error", "An ERROR"), false);
   });
 
-  it("takes no escape, property or group name for a capital", () => {
+  it("does not count escapes, properties or group names as capitals", () => {
     for (const pattern of [
       String.raw`\Serror`,
       String.raw`\bERROR\b`.toLowerCase(),
@@ -26,12 +26,12 @@ describe("smart case", () => {
     assert.equal(compilePattern(String.raw`\\Error`).regex.ignoreCase, false);
   });
 
-  it("lets ^ and $ stand for the ends of a line", () => {
+  it("matches ^ and $ at line ends", () => {
     assert.equal(matches("^second$", "first\nsecond\nthird"), true);
   });
 });
 
-describe("guarantee 22: an invalid pattern is stated as such", () => {
+describe("guarantee 22: an invalid pattern is an error", () => {
   it("with the reason and what to do", () => {
     for (const pattern of ["(", "a{2,1}", "[z-a]", "*", ""]) {
       assert.throws(
@@ -47,13 +47,13 @@ describe("guarantee 22: an invalid pattern is stated as such", () => {
     assert.throws(() => compilePattern("(open"), /invalid regular expression "\(open": Unterminated group/);
   });
 
-  it("but a loose one works as people expect", () => {
+  it("but loose syntax works as people expect", () => {
     assert.equal(compilePattern(String.raw`foo\-bar_{x}`).regex.test("foo-bar_{x}"), true);
   });
 });
 
 describe("what a match must contain", () => {
-  it("is the longest literal that nothing can skip", () => {
+  it("is the longest literal that no match can skip", () => {
     const literals: readonly (readonly [pattern: string, literal: string])[] = [
       ["timeout", "timeout"],
       [String.raw`config\.threshold.*0\.[0-9]+`, "config.threshold"],
@@ -67,7 +67,7 @@ describe("what a match must contain", () => {
     for (const [pattern, literal] of literals) assert.equal(requiredLiteral(pattern), literal, pattern);
   });
 
-  it("is nothing where it could be missing", () => {
+  it("is nothing if it could be missing", () => {
     for (const pattern of [
       "abc|def",
       "(abc|def)",
@@ -85,7 +85,7 @@ describe("what a match must contain", () => {
       assert.equal(requiredLiteral(pattern), null, pattern);
   });
 
-  it("never leaves out a text that matches", () => {
+  it("never excludes a text that matches", () => {
     const db = new DatabaseSync(":memory:");
     const like = db.prepare("SELECT ? LIKE ? ESCAPE '\\' AS holds");
     let tested = 0;
@@ -109,10 +109,10 @@ describe("what a match must contain", () => {
   });
 });
 
-describe("a pattern that looks at one line at a time", () => {
+describe("a pattern that matches within one line", () => {
   const isOfOneLine = (pattern: string): boolean => compilePattern(pattern).isOfOneLine;
 
-  it("is told from one that may look further", () => {
+  it("is distinguished from one that may cross lines", () => {
     for (const pattern of ["plain words", String.raw`^\w+\.log: (?:warn|error)$`, String.raw`[a-f]{2}\b.*\(`, "数据"])
       assert.equal(isOfOneLine(pattern), true, pattern);
     for (const pattern of [
@@ -128,7 +128,7 @@ describe("a pattern that looks at one line at a time", () => {
       assert.equal(isOfOneLine(pattern), false, pattern);
   });
 
-  it("matches a text if it matches a line of it, and only then", () => {
+  it("matches a text exactly if it matches one of its lines", () => {
     let tested = 0;
     fc.assert(
       fc.property(anyPattern, fc.array(anyText, { minLength: 20, maxLength: 20 }), (pattern, texts) => {

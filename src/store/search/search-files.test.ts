@@ -48,8 +48,8 @@ async function find(texts: Readonly<Record<string, string>>, request: SearchRequ
 const apart = `\n${"lorem ipsum ".repeat(200)}\n`;
 const repeated = (text: string, times: number): string => Array.from({ length: times }, () => text).join(apart);
 
-describe("guarantee 22, files: wherever it stands in a text, it is found", () => {
-  it("on the first line and the last, with any line ends, on a line without end", async () => {
+describe("guarantee 22, files: a match is found anywhere in a text", () => {
+  it("on the first and the last line, with any line ends, and without one", async () => {
     for (const mode of modes) {
       assert.deepEqual((await find({ f: "quokka\nb\nc" }, ask("quokka", { mode }))).at, ["f:1"]);
       assert.deepEqual((await find({ f: "a\r\nb\r\n\r\nquokka" }, ask("quokka", { mode }))).at, ["f:4"]);
@@ -63,19 +63,19 @@ describe("guarantee 22, files: wherever it stands in a text, it is found", () =>
     assert.deepEqual((await find({ f: "" }, ask("^$", { mode: "regex" }))).at, ["f:1"]);
   });
 
-  it("a phrase is whole in some window, however the text is cut, and is one place", async () => {
+  it("a phrase is whole in some window however the text is cut, and is one hit", async () => {
     const long = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
     for (const phrase of ["quick quokka jumps", long])
       for (const filler of ["x", "lorem ", "a line of prose\n", "数", "é ", "a\n"])
         for (let before = 0; before < 900; before += 11) {
-          const told = phrase.replaceAll(" ", before % 2 === 0 ? "\n" : ",  ");
-          const text = `${filler.repeat(before)} ${told} ${filler.repeat(300)}`;
+          const spread = phrase.replaceAll(" ", before % 2 === 0 ? "\n" : ",  ");
+          const text = `${filler.repeat(before)} ${spread} ${filler.repeat(300)}`;
           const { at, caveats } = await find({ f: text }, ask(`"${phrase}"`));
           assert.deepEqual([at.length, caveats], [1, []], `${filler} ${before}`);
         }
   });
 
-  it("what two windows hold is one place", async () => {
+  it("a match in two windows is one hit", async () => {
     for (let before = 0; before < 1_500; before += 7) {
       const text = `${"lorem ".repeat(before / 6)} the quick quokka jumps ${"ipsum ".repeat(300)}`;
       const { at } = await find({ f: text }, ask("quick quokka jumps", { sort: "relevance" }));
@@ -83,7 +83,7 @@ describe("guarantee 22, files: wherever it stands in a text, it is found", () =>
     }
   });
 
-  it("an expression finds what it would find in the whole text, however long that is", async () => {
+  it("a regular expression finds the same in pieces as in the whole text", async () => {
     const long = "lorem ipsum dolor\n".repeat(130_000);
     const text = `${long}first quokka\nsecond quokka\n${long}end`;
     const line = 130_001;
@@ -95,13 +95,13 @@ describe("guarantee 22, files: wherever it stands in a text, it is found", () =>
     assert.deepEqual(await atLines("^end$"), [`f:${2 * 130_000 + 3}`]);
   });
 
-  it("a required literal is looked for without regard to case, as the expression does", async () => {
+  it("a required literal ignores case if the expression does", async () => {
     for (const text of ["QUOKKA", "quo\u212a\u212aa", "the ſtring"])
       assert.deepEqual((await find({ f: text }, ask("quokka|string", { mode: "regex" }))).at, ["f:1"], text);
     assert.deepEqual((await find({ f: "the ſTRING" }, ask("string", { mode: "regex" }))).at, ["f:1"]);
   });
 
-  it("words are found in every form and script that a message's are", async () => {
+  it("words are found in every form and script, as in messages", async () => {
     for (const [text, query] of [
       ["die Straße nach Zürich", "zurich"],
       ["ＦＵＬＬ width", "full"],
@@ -115,14 +115,14 @@ describe("guarantee 22, files: wherever it stands in a text, it is found", () =>
   });
 });
 
-describe("places of files", () => {
-  it("matches side by side are one place, on lines of their own they are several", async () => {
+describe("hits in files", () => {
+  it("matches side by side are one hit; matches on separate lines are several", async () => {
     const regex = { mode: "regex" } as const;
     assert.deepEqual((await find({ f: "quokka quokka quokka\nquokka" }, ask("quokka", regex))).at, ["f:1", "f:2"]);
     assert.deepEqual((await find({ f: "a\nb\n\nc" }, ask("x*", regex))).at, ["f:1", "f:2", "f:3", "f:4"]);
   });
 
-  it("one file does not fill the answer, unless there is nothing else", async () => {
+  it("one file does not fill the result, unless there is nothing else", async () => {
     const texts = { many: repeated("quokka", 30), few: repeated("quokka", 2), one: "quokka" };
     for (const mode of modes)
       for (const sort of ["recency", "relevance", "hybrid"] as const) {
@@ -137,7 +137,7 @@ describe("places of files", () => {
       }
   });
 
-  it("newest file first by recency, and places of a file from its top", async () => {
+  it("recency puts the newest file first, and the hits of a file from the top", async () => {
     const texts = { newer: repeated("quokka", 3), older: "quokka" };
     for (const mode of modes) {
       const { at } = await find(texts, ask("quokka", { mode }));
@@ -145,7 +145,7 @@ describe("places of files", () => {
     }
   });
 
-  it("best place first by relevance; of equals, hybrid prefers the newer", async () => {
+  it("relevance puts the best hit first; hybrid prefers the newer of equals", async () => {
     const texts = { newest: "a quokka", best: "the quokka and the numbat", oldest: "a quokka" };
     for (const sort of ["relevance", "hybrid"] as const) {
       const { at, hits } = await find(texts, ask("quokka numbat", { sort }));
@@ -155,23 +155,23 @@ describe("places of files", () => {
     }
   });
 
-  it("a word that is everywhere tells less than one that is rare", async () => {
+  it("a common word counts less than a rare one", async () => {
     const texts = { common: repeated("payment payment payment", 20), rare: "payment by numbat" };
     assert.equal((await find(texts, ask("payment numbat", { sort: "relevance" }))).at[0], "rare:1");
   });
 
-  it("the line and the snippet are those of the most telling words", async () => {
+  it("line and snippet are those of the words that weigh most", async () => {
     const [far] = (await find({ f: `payment ${apart} payment of the numbat` }, ask("numbat payment"))).hits;
     assert.equal(far?.line, 3);
     assert.match(far?.snippet ?? "", /payment of the numbat$/);
   });
 });
 
-describe("a place in a file is shown by its lines", () => {
+describe("a hit in a file shows whole lines", () => {
   const shown = async (text: string, pattern: string, mode: SearchRequest["mode"] = "full_text") =>
     (await find({ f: text }, ask(pattern, { mode }))).hits.map(({ line, snippet }) => [line, snippet]);
 
-  it("as they stand, from the first of the match to its last", async () => {
+  it("unchanged, from the first line of the match to its last", async () => {
     const code = "one\n\tif (quokka) {\n\t\tsleep();\n\t}\nlast";
     assert.deepEqual(await shown(code, "qu.kka", "regex"), [[2, "\tif (quokka) {"]]);
     assert.deepEqual(await shown(code, "quokka sleep"), [[2, "\tif (quokka) {\n\t\tsleep();"]]);
@@ -179,7 +179,7 @@ describe("a place in a file is shown by its lines", () => {
     assert.deepEqual(await shown("a\r\nthe quokka\r\nb", "quokka"), [[2, "the quokka"]]);
   });
 
-  it("as many as fit, and a long one around the match", async () => {
+  it("as many as fit; of a long line, the part around the match", async () => {
     const long = "x ".repeat(90);
     assert.deepEqual(await shown(`the quokka ${long}\n${long}numbat`, "quokka [^]*numbat", "regex"), [
       [1, `the quokka ${long}`],
@@ -189,8 +189,8 @@ describe("a place in a file is shown by its lines", () => {
   });
 });
 
-describe("guarantee 22, files: what a result leaves out is said", () => {
-  it("words that are nowhere, or nowhere together", async () => {
+describe("guarantee 22, files: a result reports what it leaves out", () => {
+  it("words that were not found, or not found together", async () => {
     const partial = (missing: readonly string[]) => [{ kind: "partial_match", missing }];
     const texts = { a: "the quokka", b: "the numbat" };
     for (const sort of ["recency", "relevance"] as const)
@@ -201,7 +201,7 @@ describe("guarantee 22, files: what a result leaves out is said", () => {
     assert.deepEqual([together.at, together.caveats], [["c:1"], []]);
   });
 
-  it("phrases are required of a file, not of one place in it", async () => {
+  it("a phrase is required in the file, not in each hit", async () => {
     const texts = { both: `quick quokka ${apart} lazy numbat`, one: "quick quokka", none: "quokka quick" };
     for (const sort of ["recency", "relevance"] as const)
       assert.deepEqual(
@@ -210,7 +210,7 @@ describe("guarantee 22, files: what a result leaves out is said", () => {
       );
   });
 
-  it("files beyond the time limit, by how many were searched; what was found before is kept", async () => {
+  it("files beyond the time limit, with the number searched; earlier hits are kept", async () => {
     const texts = { a: "quokka", b: "quokka", c: "quokka" };
     for (const mode of modes) {
       let reads = 0;
@@ -238,7 +238,7 @@ describe("guarantee 22, files: what a result leaves out is said", () => {
     }
   });
 
-  it("files that cannot be read; trouble of another kind is not hidden", async () => {
+  it("files that cannot be read; other errors are not hidden", async () => {
     const search = async (error: Error) =>
       await searchFiles(ask("quokka"), never, filesOf(["a", "b"]), () => {
         throw error;

@@ -49,7 +49,7 @@ function createArchive() {
   return {
     db,
     run,
-    /** Stores messages, one a minute, and tells the id of the last. */
+    /** Stores messages, one a minute, and returns the id of the last. */
     say(texts: string | readonly string[], { conversation = 1, at, aside, envelope }: Said = {}): number {
       open.run(conversation);
       let last = 0;
@@ -168,14 +168,14 @@ describe("guarantee 23: finds", () => {
         }
       });
     }
-    it(`only what holds a phrase, ${indexed ? "indexed" : "before it is indexed"}`, () => {
+    it(`only rows that contain a phrase, ${indexed ? "indexed" : "before it is indexed"}`, () => {
       for (const sort of sorts) assert.equal(archive.find('"exit code 137"', { sort }).hits.length, 1, sort);
     });
   }
 });
 
 describe("guarantee 22: no false “no matches”", () => {
-  it("refuses what cannot be searched for, with a way that works", () => {
+  it("refuses what cannot be searched for, with a hint that works", () => {
     const archive = createArchive();
     archive.say("something");
     const refused = (pattern: string, more: Partial<SearchRequest>): void =>
@@ -212,7 +212,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.equal(archive.find("alpha").hits.length, 5);
   });
 
-  it("says how many rows are in no index yet", () => {
+  it("reports how many rows are not indexed yet", () => {
     const archive = createArchive();
     archive.say("needle at the very start");
     archive.say(Array.from({ length: 2_999 }, () => "hay"));
@@ -223,7 +223,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.equal(archive.find("needle").hits.length, 1);
   });
 
-  it("says that there is more than the limit", () => {
+  it("reports that there are more hits than the limit", () => {
     const archive = createArchive();
     archive.say(["one beaver", "two beavers", "three beavers"]);
     archive.index();
@@ -235,7 +235,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.deepEqual(archive.find("beaver", { mode: "regex", limit: 3 }).caveats, []);
   });
 
-  it("says when the time was too short to look at every row", () => {
+  it("reports a time limit that was too short to search every row", () => {
     const archive = createArchive();
     archive.say(Array.from({ length: 4_000 }, (_, index) => `row ${index}`));
     archive.index();
@@ -248,7 +248,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.equal(archive.find("^r.. 0$", { mode: "regex" }).hits.length, 1);
   });
 
-  it("says when the time was too short to read what the index found", () => {
+  it("reports a time limit that was too short to read what the index found", () => {
     const archive = createArchive();
     archive.say(Array.from({ length: 1_000 }, (_, index) => `beaver ${index}`));
     archive.index();
@@ -262,7 +262,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.ok(caveats.some((caveat) => caveat.kind === "time" && caveat.scanned === 50 && caveat.of === 1_000));
   });
 
-  it("says when the time was too short to read what is not indexed yet", () => {
+  it("reports a time limit that was too short to read what is not indexed yet", () => {
     const archive = createArchive();
     archive.say("needle at the very start");
     archive.say(Array.from({ length: 999 }, () => "hay"));
@@ -273,7 +273,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.equal(archive.find("needle").hits.length, 1);
   });
 
-  it("says when no row holds every word, and which words none holds", () => {
+  it("reports that no row contains every word, and the words that none contains", () => {
     const archive = createArchive();
     archive.say(["the beaver swam", "the otter slept"]);
     archive.index();
@@ -286,7 +286,7 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.deepEqual(archive.find("wombat numbat", { sort: "recency" }), { hits: [], caveats: [] });
   });
 
-  it("says when only the newest of frequent words were ranked", () => {
+  it("reports that only some matches of frequent words were ranked", () => {
     const archive = createArchive();
     archive.say("x");
     // Only the index matters here, and a row of it costs little.
@@ -305,7 +305,7 @@ describe("guarantee 22: no false “no matches”", () => {
     ]);
   });
 
-  it("finds the best of very many, wherever among them it is", () => {
+  it("finds the best of very many, whatever its age", () => {
     const archive = createArchive();
     archive.say("x");
     const words = "iif(id IN (3, 1000, 2500, 4999), 'beaver otter', 'beaver')";
@@ -323,7 +323,7 @@ describe("guarantee 22: no false “no matches”", () => {
     );
   });
 
-  it("gives a pattern every row, whatever the chunks", () => {
+  it("tests a regular expression on every row, however rows are chunked", () => {
     const archive = createArchive();
     for (let conversation = 1; conversation <= 3; conversation++)
       archive.say(
@@ -355,7 +355,7 @@ describe("guarantee 22: no false “no matches”", () => {
   });
 });
 
-describe("guarantee 22: what is rare among the newest is found among the older", () => {
+describe("guarantee 22: what the filter leaves of older rows is found", () => {
   const archive = createArchive();
   const rows = 13_000;
   const second = (n: number): Timestamp => at(new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString());
@@ -393,7 +393,7 @@ describe("guarantee 22: what is rare among the newest is found among the older",
   const steps = (from: number, to: number): readonly string[] =>
     Array.from({ length: to - from }, (_, index) => `beaver step ${from + index}`);
 
-  it("in an old and narrow time, whatever was stored in another order", () => {
+  it("in an old and short period, in any order of storing", () => {
     for (const sort of sorts) {
       const { snippets, caveats } = find({ sort, before: second(10) });
       assert.deepEqual(snippets, [...steps(0, 10), "lost beaver among others", "lost beaver of an earlier time"], sort);
@@ -407,7 +407,7 @@ describe("guarantee 22: what is rare among the newest is found among the older",
     }
   });
 
-  it("in a conversation, be it few rows or most of them", () => {
+  it("in a conversation with few of the rows or most of them", () => {
     for (const sort of sorts) {
       const inShort = find({ sort, conversations: [short], before: second(103) });
       assert.deepEqual(inShort.snippets, ["beaver aside 100", "beaver aside 101", "beaver aside 102"], sort);
@@ -417,7 +417,7 @@ describe("guarantee 22: what is rare among the newest is found among the older",
     }
   });
 
-  it("behind newer ones that are hidden", () => {
+  it("below newer ones that are hidden", () => {
     for (const sort of sorts) {
       const { hits, caveats } = archive.find("beaver", { sort, limit: 5 }, undefined, 100);
       assert.deepEqual([hits.length, hits.some((hit) => hit.conversation === hidden)], [5, false], sort);
@@ -425,7 +425,7 @@ describe("guarantee 22: what is rare among the newest is found among the older",
     }
   });
 
-  it("by a frequent word, when the rare ones are of another time", () => {
+  it("by a frequent word, if the rare ones are outside the period", () => {
     for (const sort of sorts) {
       const { snippets, caveats } = find({ sort, since: second(1), before: second(3) }, "wombat beaver");
       assert.deepEqual(snippets, steps(1, 3), sort);
@@ -439,13 +439,13 @@ describe("guarantee 22: what is rare among the newest is found among the older",
     );
   });
 
-  it("newest first, and as many as were asked for", () => {
+  it("newest first, up to the limit", () => {
     const { times, caveats } = find({ sort: "recency", limit: 3, before: second(4_000) });
     assert.deepEqual(times, [second(3_999), second(3_998), second(3_997)]);
     assert.deepEqual(caveats, [{ kind: "limit", limit: 3 }]);
   });
 
-  it("and it is said that some were not ranked only where some were not", () => {
+  it("and unranked rows are reported only if there are some", () => {
     const ranked = (more: Partial<SearchRequest>) => find({ sort: "relevance", ...more }).caveats.slice(1);
     assert.deepEqual(ranked({ before: second(300) }), []);
     assert.deepEqual(ranked({ before: second(10), limit: 1 }), []);
@@ -454,7 +454,7 @@ describe("guarantee 22: what is rare among the newest is found among the older",
     assert.deepEqual(ranked({ conversations: [long] }), [{ kind: "newest_ranked", ranked: 1_000 }]);
   });
 
-  it("or the time is said to have been too short, however short it was", () => {
+  it("or the time limit is reported, however short it was", () => {
     for (const sort of sorts) {
       const whole = find({ sort, before: second(10) }, "beaver step");
       let furthest = 0;
@@ -503,20 +503,20 @@ describe("scope", () => {
   };
   const [first, second, third] = [asConversation(1), asConversation(2), asConversation(3)];
 
-  check("leaves out hidden conversations and notes", {}, [
+  check("excludes hidden conversations and notes", {}, [
     "the beaver of the first",
     "the beaver of the second",
     "xconv2 beaver forged",
     "beaver from the 1st to the 3rd",
   ]);
-  check("is messages alone", { scope: "messages", conversations: [second] }, ["the beaver of the second"]);
-  check("is summaries alone", { scope: "summaries" }, ["beaver from the 1st to the 3rd"]);
+  check("is messages only", { scope: "messages", conversations: [second] }, ["the beaver of the second"]);
+  check("is summaries only", { scope: "summaries" }, ["beaver from the 1st to the 3rd"]);
   check("is one conversation, even one that is hidden", { conversations: [third] }, ["the beaver of the third"]);
   check("is several conversations", { scope: "messages", conversations: [first, third] }, [
     "the beaver of the first",
     "the beaver of the third",
   ]);
-  check("is no conversation at all", { conversations: [] }, []);
+  check("is no conversation if the list is empty", { conversations: [] }, []);
   check("since is inclusive", { scope: "messages", since: at("2026-03-02T00:00:00.000Z") }, [
     "the beaver of the second",
     "xconv2 beaver forged",
@@ -559,7 +559,7 @@ describe("order", () => {
       ]);
   });
 
-  describe("by recency is by time, whatever was stored first:", () => {
+  describe("by recency is by time, in any order of storing:", () => {
     const archive = createArchive();
     const numbered = (count: number, what: string): readonly string[] =>
       Array.from({ length: count }, (_, index) => `needle ${what} ${index + 1}`);
@@ -586,16 +586,16 @@ describe("order", () => {
     const [first, second] = [asConversation(1), asConversation(2)];
     check("of all conversations", newest, {});
     check("of named conversations", newest, { conversations: [first, second] });
-    check("of those of a time", newest, { since: at("2019-01-01T00:00:00.000Z") });
+    check("in a period", newest, { since: at("2019-01-01T00:00:00.000Z") });
     check("before a time", ["needle new 9", "needle new 8", "needle new 7"], {
       before: at("2026-01-01T00:10:00.000Z"),
     });
-    check("without those that are not asked for", ["needle old 3000", "needle old 2999", "needle old 2998"], {
+    check("in one conversation", ["needle old 3000", "needle old 2999", "needle old 2998"], {
       conversations: [second],
     });
     check("with summaries", ["needle summed up late", "needle new 60", "needle new 59"], { scope: "both" });
 
-    it("also when the later conversation goes on after the earlier was stored", () => {
+    it("also if an older conversation has the newest message", () => {
       archive.say("needle newest", { conversation: 1 });
       archive.index();
       for (const mode of ["regex", "full_text"] as const)
@@ -606,7 +606,7 @@ describe("order", () => {
         ]);
     });
 
-    it("and says so when there was no time to look for later ones", () => {
+    it("and a time limit that was too short is reported", () => {
       let ms = 0;
       const impatient = { deadlineMs: 10, nowMs: () => ms++ };
       const request = { mode: "regex", limit: 3, scope: "messages" } as const;
@@ -615,7 +615,7 @@ describe("order", () => {
       assert.deepEqual([hits.length, caveatKinds(caveats)], [3, ["limit", "time"]]);
     });
 
-    it("and says so when there were too many to look at", () => {
+    it("and rows that were not looked at are reported", () => {
       const crowded = createArchive();
       const many = (conversation: number, from: number, to: number): string =>
         `WITH RECURSIVE ids (id) AS (SELECT ${from} UNION ALL SELECT id + 1 FROM ids WHERE id < ${to})
@@ -635,7 +635,7 @@ describe("order", () => {
     });
   });
 
-  it("by recency is by time also among few", () => {
+  it("by recency is by time among few rows too", () => {
     const archive = createArchive();
     archive.say("needle new", { conversation: 1 });
     archive.say(
@@ -681,7 +681,7 @@ describe("order", () => {
     assert.deepEqual(archive.snippets("instrument", { sort: "relevance" }), ["Bob: Which instrument do you play?"]);
   });
 
-  it("prefers who is named in the question, by prefix or by the name of the message", () => {
+  it("prefers the speaker whom the question names, by `Name:` or by the message's name", () => {
     const archive = createArchive();
     archive.say(["Bob: I painted a sunrise", "hay", "hay", "hay", "Ann: I painted a sunrise"]);
     archive.say("I painted a sunrise", { conversation: 2, envelope: '{"role":"user","name":"Carol"}' });
@@ -695,7 +695,7 @@ describe("order", () => {
     assert.equal(first("What did Carol paint, a sunrise?"), "2/1");
   });
 
-  it("prefers the day that the question names", () => {
+  it("prefers the date that the question names", () => {
     const archive = createArchive();
     for (const day of ["2023-05-07", "2023-05-08", "2023-06-08", "2022-05-08"])
       archive.say("we went camping", {
@@ -711,7 +711,7 @@ describe("order", () => {
 });
 
 describe("a hit", () => {
-  it("shows the text around the match, cut from what is stored", () => {
+  it("shows the stored text around the match", () => {
     const archive = createArchive();
     const text = `${"hay ".repeat(500)}the beaver built a dam${" hay".repeat(500)}`;
     archive.say(text);
@@ -728,7 +728,7 @@ describe("a hit", () => {
 });
 
 describe("the index", () => {
-  it("follows a row that is rewritten or gone", () => {
+  it("follows a row that is rewritten or deleted", () => {
     const archive = createArchive();
     const id = archive.say("the beaver swam");
     archive.say("hay");
@@ -741,7 +741,7 @@ describe("the index", () => {
     assert.deepEqual(archive.find("otter"), { hits: [], caveats: [] });
   });
 
-  it("holds each row once, also one rewritten before its turn", () => {
+  it("has one entry per row, even if the row is rewritten before it is indexed", () => {
     const archive = createArchive();
     const id = archive.say("the beaver swam");
     archive.run(reindexRow("messages", id, "the beaver swam"));
@@ -752,7 +752,7 @@ describe("the index", () => {
     );
   });
 
-  it("is built in batches that tell what remains", () => {
+  it("is built in batches that return how many rows remain", () => {
     const archive = createArchive();
     archive.say(["one", "two", "three"]);
     archive.summarise("four", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z");
