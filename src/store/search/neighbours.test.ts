@@ -1,7 +1,6 @@
 /**
- * A conversation does not know of its neighbours. It lives the same life twice: alone in its database, and beside others
- * that hold the same keys and texts: one that stopped after each step of that life, and strangers with another order of
- * their own. What comes out is the same, and of theirs no row has changed.
+ * A conversation is independent of its neighbours. The test runs the same life twice: alone in a database, and beside
+ * others with the same keys and texts. The results are equal, and no row of the others has changed.
  */
 
 import assert from "node:assert/strict";
