@@ -16,17 +16,19 @@ export interface Dialect {
   /** Calls are listed beside the content: `{ [field]: [{ id, [target]: { name, arguments } }] }`. */
   readonly callsBeside?: { readonly field: string; readonly target: string };
   /** A result is a message: `{ role, [id], [name], content, [error] }`; `asBlocks` if its content must be blocks. */
-  readonly resultMessage?: {
-    readonly role: string;
-    readonly id: string;
-    readonly name?: string;
-    readonly error?: string;
-    readonly asBlocks: boolean;
-  };
+  readonly resultMessage?: ResultMessage;
   /** A result is a block of a user's message: `{ type, [id], content, [error] }`. */
   readonly resultBlock?: { readonly type: string; readonly id: string; readonly error: string };
   /** Reasoning is a block: `{ type, [text] }`. */
   readonly reasoning?: { readonly type: string; readonly text: string };
+}
+
+interface ResultMessage {
+  readonly role: string;
+  readonly id: string;
+  readonly name?: string;
+  readonly error?: string;
+  readonly asBlocks: boolean;
 }
 
 const thinking = { type: "thinking", text: "thinking" } as const;
@@ -54,6 +56,9 @@ export const dialects: readonly Dialect[] = [
   },
 ];
 
+const withWord = (word: Json | undefined, wordOf: (dialect: Dialect) => string | undefined): Dialect | undefined =>
+  typeof word === "string" ? dialects.find((dialect) => wordOf(dialect) === word) : undefined;
+
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface HostCall {
@@ -63,18 +68,17 @@ export interface HostCall {
   readonly dialect: Dialect;
 }
 
+const callDialectOf = ({ type }: JsonObject): Dialect | undefined => withWord(type, ({ callBlock }) => callBlock?.type);
+
 /** The field of a call block that has the arguments; undefined for a block that is not a call. */
 export const inputFieldOf = (block: JsonObject): string | undefined => callDialectOf(block)?.callBlock?.input;
-
-const callDialectOf = ({ type }: JsonObject): Dialect | undefined =>
-  dialects.find(({ callBlock }) => callBlock !== undefined && callBlock.type === type);
 
 export const isCallBlock = (block: Json): boolean => isObject(block) && callDialectOf(block) !== undefined;
 
 export function callOfBlock(block: Json): HostCall | null {
   if (!isObject(block) || typeof block["id"] !== "string") return null;
   const dialect = callDialectOf(block);
-  return dialect === undefined ? null : { id: block["id"], name: textOr(block["name"], ""), dialect };
+  return dialect === undefined ? null : { id: block["id"], name: textIn(block["name"]), dialect };
 }
 
 export interface CallsBeside extends NonNullable<Dialect["callsBeside"]> {
@@ -92,12 +96,14 @@ export const callFieldOf = (raw: JsonObject): CallsBeside | undefined =>
 export function callBeside(call: Json, { target, dialect }: CallsBeside): HostCall | null {
   if (!isObject(call) || typeof call["id"] !== "string") return null;
   const called = call[target];
-  return { id: call["id"], name: isObject(called) ? textOr(called["name"], "") : "", dialect };
+  return { id: call["id"], name: isObject(called) ? textIn(called["name"]) : "", dialect };
 }
 
-/** Calls of dialects that are not in the table count too where only their kind matters. */
+const textIn = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+
+/** Includes calls of dialects that are not in the table. */
 export const looksLikeCall = (type: string): boolean =>
-  /call|tool_use/i.test(type) || dialects.some(({ callBlock }) => callBlock?.type === type);
+  /call|tool_use/i.test(type) || callDialectOf({ type }) !== undefined;
 
 // ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,72 +116,64 @@ export interface HostResult {
 }
 
 export const isResultRole = (role: Json | undefined): boolean =>
-  dialects.some(({ resultMessage }) => resultMessage !== undefined && resultMessage.role === role);
+  withWord(role, ({ resultMessage }) => resultMessage?.role) !== undefined;
 
-export function resultOfMessage(raw: JsonObject): HostResult | null {
-  for (const dialect of dialects) {
-    const shape = dialect.resultMessage;
-    const id = shape?.role === raw["role"] ? raw[shape?.id ?? ""] : undefined;
-    if (typeof id === "string") return { id, dialect, holder: raw };
-  }
-  return null;
-}
+/** OpenAI's older role `function` names no call: such a result is stored as a tool's, but never paired. */
+export const isToolRole = (role: string): boolean => isResultRole(role) || role === "function";
 
 export const isResultBlock = (block: Json): boolean =>
-  isObject(block) &&
-  dialects.some(({ resultBlock }) => resultBlock !== undefined && resultBlock.type === block["type"]);
+  isObject(block) && withWord(block["type"], ({ resultBlock }) => resultBlock?.type) !== undefined;
 
-export function resultOfBlock(block: Json): HostResult | null {
-  if (!isObject(block)) return null;
+export const resultOfMessage = (raw: JsonObject): HostResult | null =>
+  resultIn(raw, ({ resultMessage: shape }) => (shape?.role === raw["role"] ? shape?.id : undefined));
+
+export const resultOfBlock = (block: Json): HostResult | null =>
+  isObject(block)
+    ? resultIn(block, ({ resultBlock: shape }) => (shape?.type === block["type"] ? shape?.id : undefined))
+    : null;
+
+function resultIn(holder: JsonObject, idFieldOf: (dialect: Dialect) => string | undefined): HostResult | null {
   for (const dialect of dialects) {
-    const shape = dialect.resultBlock;
-    const id = shape?.type === block["type"] ? block[shape?.id ?? ""] : undefined;
-    if (typeof id === "string") return { id, dialect, holder: block };
+    const field = idFieldOf(dialect);
+    const id = field === undefined ? undefined : holder[field];
+    if (typeof id === "string") return { id, dialect, holder };
   }
   return null;
 }
 
-/** The id of the call that a result's message names, whatever its dialect. */
-export const resultIdIn = (fields: JsonObject): string | null =>
-  firstText(dialects.flatMap(({ resultMessage }) => (resultMessage === undefined ? [] : fields[resultMessage.id])));
-
-/** The name of its tool. */
-export const resultToolIn = (fields: JsonObject): string | null =>
-  firstText(
-    dialects.flatMap(({ resultMessage }) => (resultMessage?.name === undefined ? [] : fields[resultMessage.name])),
-  );
+const resultMessages = (): readonly ResultMessage[] => dialects.flatMap(({ resultMessage }) => resultMessage ?? []);
 
 /** The fields of a result's message that can name its tool. */
-export const toolNameFields = (): readonly string[] => [
-  ...dialects.flatMap(({ resultMessage }) => resultMessage?.name ?? []),
-  "name",
-];
+export const toolNameFields = (): readonly string[] => [...resultMessages().flatMap(({ name }) => name ?? []), "name"];
 
-/** What a result says and whether it failed, written in the dialect of its call. */
+/** The id of the call, and the name of the tool, in a result's message of any dialect. */
+export const resultIdIn = (raw: JsonObject): string | null =>
+  resultMessages()
+    .map(({ id }) => raw[id])
+    .find((id) => typeof id === "string") ?? null;
+export const resultToolIn = (raw: JsonObject): string | null =>
+  resultMessages()
+    .map(({ name }) => (name === undefined ? undefined : raw[name]))
+    .find((name) => typeof name === "string") ?? null;
+
+const defaultResult: ResultMessage = pi.resultMessage;
+
+/** A result in the dialect of its call. */
 export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): JsonObject {
-  const { resultBlock: block, resultMessage: message } = dialect;
   const content = holder["content"] ?? "";
-  if (block !== undefined) return { type: block.type, [block.id]: id, content, [block.error]: hasFailed(holder) };
-  const shape = message ?? pi.resultMessage;
+  const isError = dialects.some(({ resultMessage, resultBlock }) =>
+    [resultMessage?.error, resultBlock?.error].some((field) => field !== undefined && holder[field] === true),
+  );
+  const { resultBlock: block, resultMessage: shape = defaultResult } = dialect;
+  if (block !== undefined) return { type: block.type, [block.id]: id, content, [block.error]: isError };
   return {
     role: shape.role,
     [shape.id]: id,
     ...(shape.name === undefined ? {} : { [shape.name]: name }),
     content: shape.asBlocks ? blocksOf(content) : content,
-    ...(shape.error === undefined ? {} : { [shape.error]: hasFailed(holder) }),
+    ...(shape.error === undefined ? {} : { [shape.error]: isError }),
   };
 }
-
-const hasFailed = (holder: JsonObject): boolean =>
-  dialects.some(({ resultMessage, resultBlock }) =>
-    [resultMessage?.error, resultBlock?.error].some((field) => field !== undefined && holder[field] === true),
-  );
-
-/** The stored role of what a tool returned, and of whatever else the host says in a role of its own. */
-export const isToolRole = (role: string): boolean => isResultRole(role) || role === functionRole;
-
-/** OpenAI's older results name no call, so they can be stored as a tool's, but not paired with one. */
-const functionRole = "function";
 
 // ── Text, reasoning and media ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,43 +183,38 @@ export const blocksOf = (content: Json | undefined): readonly Json[] => {
   return typeof content === "string" && /\S/.test(content) ? [{ type: "text", text: content }] : [];
 };
 
-/** The field of a reasoning block that has the text; undefined for any other block. */
-export const reasoningFieldOf = (block: JsonObject): string | undefined =>
-  dialects.find(({ reasoning }) => reasoning !== undefined && reasoning.type === block["type"])?.reasoning?.text;
+const reasoningOf = (type: Json | undefined): Dialect["reasoning"] =>
+  withWord(type, ({ reasoning }) => reasoning?.type)?.reasoning;
 
+/** The field of a reasoning block that has the text; undefined for any other block. */
+export const reasoningFieldOf = ({ type }: JsonObject): string | undefined => reasoningOf(type)?.text;
+
+/** Includes reasoning of dialects that are not in the table. */
 export const isReasoning = (type: Json | undefined): boolean =>
-  typeof type === "string" &&
-  (/thinking|reasoning/i.test(type) || dialects.some(({ reasoning }) => reasoning?.type === type));
+  typeof type === "string" && (/thinking|reasoning/i.test(type) || reasoningOf(type) !== undefined);
 
 /** A picture or the like, which a model sees. */
 export const isMedia = (block: Json): boolean =>
   isObject(block) &&
   typeof block["text"] !== "string" &&
   typeof block["type"] === "string" &&
-  mediaType.test(block["type"]);
-
-const mediaType = /image|file|audio|document/;
-const namesMediaType = new RegExp(`"type":"[^"]*(?:${mediaType.source})`);
+  /image|file|audio|document/.test(block["type"]);
 
 /** A quick test that needs no parsing: false only if the part has no media. */
-export const mayHoldMedia = ({ metadata }: Part): boolean => metadata !== null && namesMediaType.test(metadata);
+export const mayHoldMedia = ({ metadata }: Part): boolean =>
+  metadata !== null && /"type":"[^"]*(?:image|file|audio|document)/.test(metadata);
 
 // ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Fields by which a block is known and tied to others; they are never shortened. */
 export const isBlockLabel = (field: string): boolean =>
-  field === "type" ||
-  field === "id" ||
-  field === "name" ||
-  dialects.some(({ resultBlock }) => resultBlock?.id === field);
+  /^(?:type|id|name)$/.test(field) || dialects.some(({ resultBlock }) => resultBlock?.id === field);
 
 /** The same for a message that is a result. */
 export const resultFields = (): readonly string[] =>
-  dialects.flatMap(({ resultMessage: shape }) =>
-    [shape?.id, shape?.name, shape?.error].filter((field) => field !== undefined),
-  );
+  resultMessages().flatMap(({ id, name, error }) => [id, name ?? [], error ?? []].flat());
 
-/** Words without which a stored message could not be put together again. */
+/** Words without which a stored message could not be decoded. */
 export const dialectWords = (): readonly string[] =>
   dialects
     .flatMap(({ callBlock, callsBeside, resultMessage, resultBlock, reasoning }) => [
@@ -230,9 +223,3 @@ export const dialectWords = (): readonly string[] =>
       ...Object.values({ ...reasoning }),
     ])
     .filter((word) => typeof word === "string");
-
-const textOr = <T>(value: Json | undefined, otherwise: T): string | T =>
-  typeof value === "string" ? value : otherwise;
-
-const firstText = (values: readonly (Json | undefined)[]): string | null =>
-  values.find((value) => typeof value === "string") ?? null;
