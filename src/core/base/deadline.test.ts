@@ -12,13 +12,13 @@ const untilAborted = async (signal: AbortSignal): Promise<unknown> =>
   await new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason)));
 
 describe("a deadline", () => {
-  it("comes when the time is up", async () => {
+  it("passes when the time is up", async () => {
     const reason = await withDeadline(1, undefined, untilAborted);
     assert(reason instanceof DOMException);
     assert.equal(reason.name, "TimeoutError");
   });
 
-  it("comes with the signal outside, for its reason, also if that has come already", async () => {
+  it("passes when the outer signal aborts, for the same reason, even if it already has", async () => {
     const outer = new AbortController();
     const work = withDeadline(60_000, outer.signal, untilAborted);
     outer.abort("enough");
@@ -26,13 +26,13 @@ describe("a deadline", () => {
     assert.equal(await withDeadline(60_000, outer.signal, async (signal) => signal.reason), "enough");
   });
 
-  it("gives what the work gives, or throws what it throws", async () => {
+  it("returns what the work returns, or throws what it throws", async () => {
     assert.equal(await withDeadline(60_000, undefined, async () => "done"), "done");
     const broken = withDeadline(60_000, undefined, async () => await Promise.reject(new Error("broken")));
     await assert.rejects(broken, /broken/);
   });
 
-  it("ends with the signal outside, too: work that heeds none keeps no process from ending", () => {
+  it("ends with the outer signal: work that ignores it does not keep the process alive", () => {
     const outer = new AbortController();
     void withDeadline(60_000, outer.signal, async () => await new Promise(() => undefined));
     outer.abort();
@@ -42,7 +42,7 @@ describe("a deadline", () => {
     );
   });
 
-  it("ends with the work: no timer, no listener, nothing of the turn stays", async () => {
+  it("ends with the work, and leaves no timer or listener behind", async () => {
     const outer = new AbortController();
     const turns = new AsyncLocalStorage<object>();
     const turn = (): WeakRef<object> => {

@@ -144,7 +144,7 @@ describe("guarantee 16: token estimates are near o200k, and high where a low one
     }
   });
 
-  it("is zero for nothing, and at least one for anything", () => {
+  it("is zero for an empty text, and at least one for any other", () => {
     assert.equal(estimateTokens(""), 0);
     fc.assert(fc.property(anyUnits, (text) => assert.equal(estimateTokens(text) >= 1, text.length > 0)));
   });
@@ -185,8 +185,8 @@ const timestamp = (text: string) => {
 
 const instants = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
 
-describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in the zone asked for", () => {
-  it("reads every usual way of writing a time", () => {
+describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in the requested time zone", () => {
+  it("parses every common way of writing a time", () => {
     const normal = "2026-02-17T07:37:00.000Z";
     for (const written of [
       "2026-02-17T07:37:00.000Z",
@@ -210,14 +210,14 @@ describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in t
     assert.equal(parseTimestamp("2024-02-29"), "2024-02-29T00:00:00.000Z");
   });
 
-  it("keeps milliseconds and drops what is finer", () => {
+  it("keeps milliseconds and drops finer digits", () => {
     assert.equal(parseTimestamp("2026-02-17T07:37:00.5Z"), "2026-02-17T07:37:00.500Z");
     assert.equal(parseTimestamp("2026-02-17T07:37:00.123999Z"), "2026-02-17T07:37:00.123Z");
     assert.equal(parseTimestamp("2026-02-17 07:37:00,042"), "2026-02-17T07:37:00.042Z");
     assert.equal(parseTimestamp(1_771_313_820.25), "2026-02-17T07:37:00.250Z");
   });
 
-  it("is null for what is no time, or none that can be stored", () => {
+  it("is null for what is not a time, or out of range", () => {
     for (const written of [
       "",
       "now",
@@ -250,7 +250,7 @@ describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in t
     }
   });
 
-  it("names every instant in one way, which sorts as time does", () => {
+  it("writes every instant in one way, which sorts by time", () => {
     fc.assert(
       fc.property(instants, instants, (a, b) => {
         const [first, second] = [msToTimestamp(a), msToTimestamp(b)];
@@ -263,7 +263,7 @@ describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in t
     assert.throws(() => msToTimestamp(-1), /out of the range/);
   });
 
-  it("reads back what it showed, to the minute", () => {
+  it("parses what it formatted, to the minute", () => {
     fc.assert(
       fc.property(instants, (ms) => {
         const shown = formatTimestamp(msToTimestamp(ms));
@@ -282,7 +282,7 @@ describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in t
     assert.equal(formatTimestamp(timestamp("2026-07-17T15:37:00Z"), "Europe/Vienna"), "2026-07-17 17:37 Europe/Vienna");
   });
 
-  it("shows a range with the date once if it is one day's there", () => {
+  it("shows a range with the date once if both ends are on one day in that zone", () => {
     const [from, to] = [timestamp("2026-02-17T15:37:00Z"), timestamp("2026-02-17T21:14:00Z")];
     assert.equal(formatRange(from, to), "2026-02-17 15:37 – 21:14 UTC");
     assert.equal(formatRange(from, from), "2026-02-17 15:37 UTC");
@@ -291,7 +291,7 @@ describe("guarantee 29: timestamps are UTC with milliseconds, and are shown in t
     assert.equal(formatRange(from, to, "Asia/Kolkata"), "2026-02-17 21:07 – 2026-02-18 02:44 Asia/Kolkata");
   });
 
-  it("says which zone does not exist, and what one looks like", () => {
+  it("names an unknown zone, with examples of known ones", () => {
     for (const zone of ["", "Mars/Olympus", "CEST+2"]) {
       assert.throws(
         () => formatTimestamp(timestamp("2026-02-17"), zone),
@@ -343,12 +343,12 @@ describe("an excerpt", () => {
     assert.equal(around(story, "river", 30), "…on the old mill by the river.");
   });
 
-  it("is the whole text, on one line, if that fits", () => {
+  it("is the whole text on one line if it fits", () => {
     assert.equal(around("  one\n two\tthree ", "two", 40), "one two three");
     assert.equal(around("one", "one", 3), "one");
   });
 
-  it("gives the room that one side does not need to the other", () => {
+  it("gives room that one side does not need to the other side", () => {
     assert.equal(around(story, "quick", 40), "The quick brown fox jumps over the lazy…");
     assert.equal(widthOf(around(story, "river", 60)) > 50, true);
   });
@@ -361,7 +361,7 @@ describe("an excerpt", () => {
     assert.equal(around(story, "quick brown fox", 0), "");
   });
 
-  it("cuts a word that is longer than a line, and scripts without spaces, where it must", () => {
+  it("cuts inside words that are longer than a line, and inside scripts without spaces", () => {
     assert.equal(around(`${"a".repeat(50)}MATCH${"b".repeat(50)}`, "MATCH", 15), "…aaaaMATCHbbbb…");
     assert.equal(around("吾輩は猫である。名前はまだ無い。どこで生れたか。", "名前", 12), "…である。名前はまだ無…");
   });
@@ -377,12 +377,12 @@ describe("an excerpt", () => {
     assert.equal(around("\u001b[31mred\u0000alert\u0007", "alert", 40), "[31mred alert");
   });
 
-  it("looks only near the match, however long the text", () => {
+  it("reads only the text near the match", () => {
     const long = `${"x ".repeat(500_000)}needle${" y".repeat(500_000)}`;
     assert.equal(around(long, "needle", 20), "…x x x needle y y y…");
   });
 
-  it("is never wider than asked, never splits a character, and holds the match when it fits", () => {
+  it("is never wider than requested, never splits a character, and contains the match if it fits", () => {
     const word = fc.oneof(
       fc.string({ unit: "grapheme", maxLength: 9 }),
       fc.constantFrom("rain", "漢字", "👩🏽‍💻", "é", "\n"),
@@ -420,7 +420,7 @@ describe("a passage", () => {
     assert.equal(passage(code, { from, to: from + 6 }, 34), "…door.unlock();\n\n\treturn door;\n}");
   });
 
-  it("is an excerpt otherwise: never wider than asked, with the match in it", () => {
+  it("is otherwise an excerpt: never wider than requested, with the match in it", () => {
     const piece = fc.array(fc.constantFrom("rain", "漢字", "👩🏽‍💻", " ", "\n", "\r\n", "\t", "\n\n \n"));
     fc.assert(
       fc.property(piece, piece, fc.integer({ min: 4, max: 60 }), (before, after, width) => {
@@ -436,14 +436,14 @@ describe("a passage", () => {
 });
 
 describe("a quotation", () => {
-  it("marks every line, whatever ends it", () => {
+  it("marks every line, whatever its line ending", () => {
     assert.equal(quote("a\nb\r\nc\rd\u2028e\n"), "> a\n> b\n> c\n> d\n> e\n> ");
     assert.equal(quote(""), "> ");
   });
 });
 
 describe("a first line", () => {
-  it("is the first that says anything, cut between words", () => {
+  it("is the first that is not blank, cut between words", () => {
     assert.equal(firstLine("\n\n  # Moving the archive\nmore", 40), "# Moving the archive");
     assert.equal(firstLine("Please move the archive to the other disk", 20), "Please move the…");
     assert.equal(firstLine("一二三四五六七八九十", 5), "一二三四…");
@@ -453,7 +453,7 @@ describe("a first line", () => {
 });
 
 describe("amounts", () => {
-  it("groups the figures of a count", () => {
+  it("groups the digits of a count", () => {
     assert.deepEqual([0, 12, 999, 1234, 1_234_567, -1234].map(formatCount), [
       "0",
       "12",
@@ -464,7 +464,7 @@ describe("amounts", () => {
     ]);
   });
 
-  it("tells bytes in two or three figures", () => {
+  it("formats bytes with two or three digits", () => {
     const shown = [0, 999, 1000, 1234, 99_949, 99_950, 999_499, 999_500, 1_234_567, 5_000_000_000, 2e15].map(
       formatBytes,
     );

@@ -13,7 +13,7 @@ const linesOf = (count: number, line: (at: number) => string): string =>
   Array.from({ length: count }, (_, at) => line(at)).join("\n");
 
 describe("the preview of JSON", () => {
-  it("tells the keys of an object with types and samples", () => {
+  it("lists the keys of an object with types and samples", () => {
     const content = JSON.stringify({
       name: "tidepool",
       retries: 7,
@@ -34,7 +34,7 @@ describe("the preview of JSON", () => {
     ]);
   });
 
-  it("tells what the items of an array have in common: ranges, dates, the few values there are", () => {
+  it("shows what the items of an array have in common: ranges, dates, few distinct values", () => {
     const items = Array.from({ length: 1_000 }, (_, at) => ({
       id: at,
       state: at % 2 === 0 ? "open" : "closed",
@@ -58,7 +58,7 @@ describe("the preview of JSON", () => {
     assert.match(told, /^- at: 0 … 399$/m);
   });
 
-  it("tells what it can of JSON that was cut short", () => {
+  it("describes the beginning of JSON that was cut short", () => {
     const whole = JSON.stringify({
       data: { rows: Array.from({ length: 900 }, (_, id) => ({ id, text: 'a "b" {c' })) },
     });
@@ -77,7 +77,7 @@ describe("the preview of a table", () => {
     ),
   ].join("\n");
 
-  it("tells columns, rows and ranges, also where fields hold commas, quotes and line breaks", () => {
+  it("shows columns, rows and ranges, even if fields contain commas, quotes and line breaks", () => {
     const told = previewFile(csv, unnamed);
     assert.match(told, /^Table \(commas\), 300 rows, 4 columns, header in L1\.$/m);
     assert.match(previewFile(`\n \n${csv}`, unnamed), /300 rows, 4 columns, header in L3\.$/m);
@@ -87,18 +87,18 @@ describe("the preview of a table", () => {
     assert.match(told, /^- day: 2026-02-10 … 2026-02-18$/m);
   });
 
-  it("knows tabs, semicolons, and tables without a header", () => {
+  it("recognises tabs, semicolons, and tables without a header", () => {
     assert.match(previewFile("1\t2\t3\n4\t5\t6\n7\t8\t9\n", unnamed), /^Table \(tabs\), 3 rows, 3 columns, no header/);
     assert.match(previewFile("a;b\n1;2\n", named("x.csv")), /^Table \(semicolons\), 1 row, 2 columns/);
   });
 
-  it("counts all rows of a large one, and says from which the ranges are", () => {
+  it("counts all rows of a large one, and says which rows the ranges are from", () => {
     const told = previewFile(["a,b,c", linesOf(100_000, (at) => `${at},x,${at % 5}`)].join("\n"), unnamed);
     assert.match(told, /100,000 rows, 3 columns, header in L1; ranges from [\d,]+ rows at both ends/);
     assert.match(told, /^- a: 0 … 99999$/m);
   });
 
-  it("does not take prose with commas for one", () => {
+  it("does not mistake prose with commas for a table", () => {
     assert.match(
       previewFile(
         linesOf(9, () => "First, we rest, then we walk, and then we eat."),
@@ -116,7 +116,7 @@ describe("the preview of code", () => {
     assert.match(told, /^L4 export interface QueueOptions\n.*\nL17 export class Queue$/m);
   });
 
-  it("knows a language by its text where there is no name", () => {
+  it("recognises a language by its text if there is no name", () => {
     const known = [
       ["typescript-queue", "TypeScript"],
       ["python-service", "Python"],
@@ -162,7 +162,7 @@ describe("the preview of logs", () => {
     return at % 1_000 === 7 ? `${time} WARN [cache] full` : `${time} INFO [http] request ${at} done`;
   });
 
-  it("tells the span, the levels, and the most frequent errors with where they begin", () => {
+  it("shows the time span, the levels, and the most frequent errors with their first line", () => {
     const told = previewFile(log, named("gateway.log"));
     assert.match(told, /^Log, 10,000 lines, from 2026-02-17T07:00:00.000Z to 2026-02-17T07:49:00.000Z\.$/m);
     assert.match(told, /^Levels: info 9,890, warning 10, error 100$/m);
@@ -170,7 +170,7 @@ describe("the preview of logs", () => {
     assert.equal(previewFile(log, unnamed), told);
   });
 
-  it("knows access logs, kernel logs and traces", () => {
+  it("recognises access logs, kernel logs and traces", () => {
     for (const name of ["log-access", "log-kernel", "log-python", "log-java", "log-service"]) {
       assert.match(previewFile(corpus(name), unnamed), /^Log, /, name);
     }
@@ -179,12 +179,12 @@ describe("the preview of logs", () => {
 });
 
 describe("the preview of documents", () => {
-  it("tells Markdown by its headings, not those in code blocks", () => {
+  it("outlines Markdown by its headings, except those in code blocks", () => {
     const told = previewFile("# One\n\ntext\n\n```sh\n# no heading\n```\n\n## Two\n- a\n", unnamed);
     assert.deepEqual(told.split("\n"), ["Markdown, 10 lines, 1 code block, 2 headings:", "# L1 One", "## L9 Two"]);
   });
 
-  it("tells XML and HTML by root and elements", () => {
+  it("describes XML and HTML by root and elements", () => {
     assert.match(
       previewFile('<?xml version="1.0"?>\n<feed><entry/><entry><id>1</id></entry></feed>', unnamed),
       /^XML, 2 lines, root <feed>\.\nElements: entry ×2, feed ×1, id ×1$/,
@@ -197,7 +197,7 @@ describe("the preview of documents", () => {
     );
   });
 
-  it("tells a diff by its files", () => {
+  it("describes a diff by its files", () => {
     const diff =
       "diff --git a/src/a.ts b/src/a.ts\n--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\ndiff --git a/b.md b/b.md\n--- a/b.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
     assert.deepEqual(previewFile(diff, unnamed).split("\n"), [
@@ -207,7 +207,7 @@ describe("the preview of documents", () => {
     ]);
   });
 
-  it("tells text by beginning, end and size", () => {
+  it("describes text by beginning, end and size", () => {
     const told = previewFile(corpus("english-essay").repeat(20), unnamed);
     assert.match(
       told,
@@ -220,7 +220,7 @@ describe("the preview of documents", () => {
     );
   });
 
-  it("says when there is nothing to read", () => {
+  it("reports when there is nothing to read", () => {
     assert.equal(previewFile("", unnamed), "Nothing but blanks.");
     assert.equal(previewFile(" \n\t\n", named("a.json")), "Nothing but blanks.");
     assert.match(previewFile("\u0000\u0001\ufffd".repeat(500), unnamed), /^Binary data, 1,500 characters/);
@@ -229,7 +229,7 @@ describe("the preview of documents", () => {
     assert.match(previewFile(`data:image/webp;base64,${"Uk5ab0".repeat(200)}`, unnamed), /^Base64, .* of image\/webp/);
   });
 
-  it("believes the content where name or type are wrong", () => {
+  it("trusts the content if name or type are wrong", () => {
     assert.match(previewFile("just a note to myself", named("data.json")), /^Text/);
     assert.match(previewFile('{"a":1}', { name: "notes.txt", mimeType: "text/plain" }), /^JSON/);
     assert.match(previewFile("a,b\n1,2\n", { name: null, mimeType: "text/csv; charset=utf-8" }), /^Table/);
@@ -237,7 +237,7 @@ describe("the preview of documents", () => {
   });
 });
 
-describe("whatever it is given, an exploration", () => {
+describe("the preview of anything", () => {
   const unit = fc.constantFrom(
     "a",
     "漢",
@@ -298,7 +298,7 @@ describe("whatever it is given, an exploration", () => {
     mimeType: fc.constantFrom(null, "text/plain", "application/json", "text/html; charset=utf-8", "nonsense", ""),
   });
 
-  it("takes no more than 220 tokens, says something, and says it again", () => {
+  it("has at most 220 tokens, is never empty, and is always the same", () => {
     fc.assert(
       fc.property(content, about, (text, hints) => {
         const told = previewFile(text, hints);
@@ -312,8 +312,8 @@ describe("whatever it is given, an exploration", () => {
   });
 });
 
-describe("the preview of what is nearly something", () => {
-  it("takes a few records among other lines, or a comma in each line, for no table of records", () => {
+describe("the preview of near misses", () => {
+  it("does not mistake a few records among other lines, or a comma in each line, for a table", () => {
     const mixed = linesOf(40, (at) => (at < 2 ? `{"id":${at}}` : `the ${at}th thing that was said`));
     assert.doesNotMatch(previewFile(mixed, unnamed), /JSON/);
     assert.doesNotMatch(
@@ -325,12 +325,12 @@ describe("the preview of what is nearly something", () => {
     );
   });
 
-  it("says that some are empty, be they ever so few", () => {
+  it("reports empty values, however few", () => {
     const items = Array.from({ length: 400 }, (_, at) => ({ note: at === 7 ? "" : `note ${at}` }));
     assert.match(previewFile(JSON.stringify(items), unnamed), /, 1% empty$/m);
   });
 
-  it("says of bytes that it does not know what they are, where it does not", () => {
+  it("reports bytes of unknown content", () => {
     const bytes = Buffer.from(Array.from({ length: 600 }, (_, at) => (at * 37) % 251)).toString("base64");
     assert.match(previewFile(bytes, unnamed), /^Base64, about \d+ bytes of unknown content\. Not readable as text\.$/);
   });

@@ -43,7 +43,7 @@ async function onStore(
   }
 }
 
-describe("importing a chat that does not say what it is called", () => {
+describe("importing a chat without a name", () => {
   it("continues the same chat when it has grown", async () => {
     await onStore(async (bring) => {
       const first = await bring(chat("a", "b"));
@@ -53,7 +53,7 @@ describe("importing a chat that does not say what it is called", () => {
     });
   });
 
-  it("keeps another chat of the same name apart, and finds each again", async () => {
+  it("keeps another chat of the same name separate, and recognises each again", async () => {
     await onStore(async (bring, store) => {
       const one = await bring(chat("be kind", "alpha", "x"));
       const two = await bring(chat("be kind", "beta", "x"));
@@ -73,7 +73,7 @@ describe("importing a chat that does not say what it is called", () => {
   });
 });
 
-describe("two exports of one name in which nothing is the same", () => {
+describe("two files of one name with nothing in common", () => {
   it("are two chats", async () => {
     await onStore(async (bring) => {
       const line = (id: string): Json => ({
@@ -88,15 +88,15 @@ describe("two exports of one name in which nothing is the same", () => {
   });
 });
 
-describe("what an imported chat is called", () => {
-  it("is the first thing its user said: no command, and nothing blank", async () => {
+describe("the title of an imported chat", () => {
+  it("is the first thing its user said that is neither a command nor blank", async () => {
     await onStore(async (bring) => {
       assert.equal((await bring(chat(" \n ", "/status", "Hello there"))).conversation?.title, "Hello there");
     });
   });
 });
 
-describe("importing what is no transcript", () => {
+describe("importing a file that is not a transcript", () => {
   const bringLines = async (store: Store, lines: Iterable<string>) => {
     async function* source(): AsyncGenerator<SourceLine> {
       let position = 0;
@@ -109,7 +109,7 @@ describe("importing what is no transcript", () => {
   const isRefusal = (words: RegExp) => (error: unknown) =>
     error instanceof LcmError && error.code === "invalid" && words.test(error.message) && error.hint !== undefined;
 
-  it("is refused, with nothing stored and no conversation made", async () => {
+  it("is rejected, with nothing stored and no conversation created", async () => {
     await onStore(async (_, store) => {
       const readme = ["# Harbour", "", "```json", '{"role": 5}', "```", "Run it."];
       const refused = isRefusal(/^not a transcript: none of its 5 lines is a message$/);
@@ -121,7 +121,7 @@ describe("importing what is no transcript", () => {
     });
   });
 
-  it("is not read to its end, however long it is", async () => {
+  it("does not read it to the end", async () => {
     await onStore(async (_, store) => {
       for (const [line, lines] of [
         ["a line of a log", "10,000"],
@@ -139,7 +139,7 @@ describe("importing what is no transcript", () => {
     });
   });
 
-  it("but one whose first line is long is one, and a second chat of its name is another, however late its talk begins", async () => {
+  it("accepts a long first line, and separates a second chat of its name, however late its messages begin", async () => {
     await onStore(async (_, store) => {
       const long = await bringLines(store, [
         JSON.stringify({ type: "custom", data: "x".repeat(4_100_000) }),
@@ -160,7 +160,7 @@ describe("importing what is no transcript", () => {
     });
   });
 
-  it("but a session that has just begun is one, and so is what begins with lines that are not", async () => {
+  it("accepts a session that has just begun, and a file that begins with other lines", async () => {
     await onStore(async (_, store) => {
       const fresh = await bringLines(store, [header, '{"type":"model_change","id":"a","parentId":null}']);
       assert.deepEqual([fresh.conversation?.sessionId, fresh.messages, fresh.entries], ["fresh", 0, 2]);
@@ -173,8 +173,8 @@ describe("importing what is no transcript", () => {
   });
 });
 
-describe("an import while it runs", () => {
-  it("tells how far it has come, line by line", async () => {
+describe("a running import", () => {
+  it("reports its progress, line by line", async () => {
     await onStore(async (_, store) => {
       const positions: number[] = [];
       const deps = { store, clock: { now: systemNow }, settings: { largeFileTokenThreshold: 25_000 } };
@@ -184,7 +184,7 @@ describe("an import while it runs", () => {
     });
   });
 
-  it("leaves what it brought ready to be found, a single message too", async () => {
+  it("indexes what it stored, even a single message", async () => {
     const folder = makeScratch("ingest");
     const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
     const deps = { store, clock: { now: systemNow }, settings: { largeFileTokenThreshold: 25_000 } };
@@ -200,7 +200,7 @@ describe("an import while it runs", () => {
 });
 
 describe("importing the same chat twice at once", () => {
-  it("makes one conversation of it", async () => {
+  it("creates one conversation", async () => {
     await onStore(async (bring, store) => {
       const words = Array.from({ length: 600 }, (_, n) => `message ${n}`);
       const reports = await Promise.all([bring(chat(...words)), bring(chat(...words))]);
@@ -215,7 +215,7 @@ describe("importing the same chat twice at once", () => {
 });
 
 describe("importing a chat again after something in it was forgotten", () => {
-  it("recognises it, and brings nothing back", async () => {
+  it("recognises it, and restores nothing", async () => {
     await onStore(async (bring, store) => {
       const words = ["the password is hunter2x", "thanks", "hunter2x it is"];
       const { conversation } = await bring(chat(...words));
@@ -233,7 +233,7 @@ describe("importing a chat again after something in it was forgotten", () => {
 describe("importing a chat with large content", () => {
   const chatWithPastes = chat(paste("Ada"), `<file name="notes.md">${paste("Grace")}</file>`, "thanks");
 
-  it("is called by what was said first, and not by a reference to it", async () => {
+  it("takes its title from the original text, not from a reference", async () => {
     await onStore(async (bring, store) => {
       const { conversation } = await bring(chatWithPastes);
       assert.equal(conversation?.title, "Ada says:");
@@ -245,7 +245,7 @@ describe("importing a chat with large content", () => {
     }, 80);
   });
 
-  it("leaves the content with the time of its message, whenever it is imported, and says whose it was", async () => {
+  it("gives the file the time and key of its message, whenever it is imported", async () => {
     await onStore(async (bring, store) => {
       const said = (id: string, timestamp: string, name: string) => ({
         role: "user",
@@ -279,7 +279,7 @@ describe("importing a chat with large content", () => {
     }, 80);
   });
 
-  it("is recognised when it has grown, and another of its name is kept apart", async () => {
+  it("recognises it after it has grown, and keeps another of its name separate", async () => {
     await onStore(async (bring) => {
       const first = await bring(chatWithPastes);
       const grown = await bring([...chatWithPastes, ...chat("one more")]);
@@ -289,7 +289,7 @@ describe("importing a chat with large content", () => {
     }, 80);
   });
 
-  it("is recognised when its files are lost, and has them back", async () => {
+  it("recognises it after its files were lost, and restores them", async () => {
     await onStore(async (bring, store, filesDir) => {
       const first = await bring(chatWithPastes);
       const { id } = first.conversation ?? assert.fail();
@@ -305,7 +305,7 @@ describe("importing a chat with large content", () => {
     }, 80);
   });
 
-  it("guarantee 4: writes the very lines back that came in", async () => {
+  it("guarantee 4: exports exactly the lines that were imported", async () => {
     const data = Buffer.alloc(3_100, "picture").toString("base64");
     const lines: readonly Json[] = [
       { type: "session", version: 3, id: "s", timestamp: "2026-02-17T07:37:00.000Z", cwd: "/home/ada" },
@@ -377,7 +377,7 @@ describe("importing a chat with large content", () => {
     }, 80);
   });
 
-  it("guarantee 4: and does so over many pages, whatever stands between them", async () => {
+  it("guarantee 4: does so over many pages, with any entries between them", async () => {
     const at = "2026-02-17T07:37:00.000Z";
     const lines = Array.from({ length: 226 }, (_, place): Json => {
       const link = { id: `k${place}`, parentId: place === 0 ? null : `k${place - 1}`, timestamp: at };
@@ -396,7 +396,7 @@ describe("importing a chat with large content", () => {
 });
 
 describe("exporting after a file was lost", () => {
-  it("writes every line, with references where content was, and tells which", async () => {
+  it("writes every line, with references in place of lost content, and reports which", async () => {
     await onStore(async (bring, store, filesDir) => {
       const { conversation } = await bring([
         { role: "user", content: `<file name="a">${paste("Ada")}</file> and <file name="b">${paste("Bea")}</file>` },
@@ -423,7 +423,7 @@ describe("exporting after a file was lost", () => {
 });
 
 describe("importing under a session key", () => {
-  it("makes another session under the same key a further segment, and the newest the active one", async () => {
+  it("adds another session under the same key as a further segment, and the newest is active", async () => {
     await onStore(async (bring, store) => {
       const key = { sessionKey: "agent:main:main" };
       const one = await bring(chat("a"), { ...key, sessionId: "first" });
@@ -436,7 +436,7 @@ describe("importing under a session key", () => {
   });
 });
 
-describe("what was forgotten in a moved file", () => {
+describe("text redacted from a moved file", () => {
   it("does not come back when the same transcript is imported again", async () => {
     const folder = makeScratch("forgotten-file");
     try {
@@ -465,7 +465,7 @@ describe("what was forgotten in a moved file", () => {
     }
   });
 
-  it("is not taken for another content when the threshold has changed since", async () => {
+  it("is not reported as different after the threshold has changed", async () => {
     const folder = makeScratch("other-threshold");
     try {
       const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });

@@ -98,7 +98,7 @@ function textAt(raw: Json, ...path: readonly (string | number)[]): string {
 const reference = /^\[File file_[0-9a-f]{16} · [^\n]*\. Moved out of this message; lcm_describe shows it\.\]/;
 
 describe("what is moved out of a message", () => {
-  it("is nothing of one that is small, which stays the very same", async () => {
+  it("is nothing if the message is small", async () => {
     await onStore(async ({ store, talk, send }) => {
       const raw = { role: "user", content: "hello" };
       assert.deepEqual(findLarge(raw, thresholdTokens), []);
@@ -108,7 +108,7 @@ describe("what is moved out of a message", () => {
     });
   });
 
-  it("is the inside of a file block, and the words around it stay", async () => {
+  it("is the inside of a file block, while the text around it stays", async () => {
     await onStore(async (ground) => {
       const inside = `id,name\n1,Ada\n${words(90)}`;
       const content = `Look at\n<file path='a/report.csv' mime="text/csv">${inside}</file>\nplease <file name="b">small</file>`;
@@ -127,7 +127,7 @@ describe("what is moved out of a message", () => {
     });
   });
 
-  it("is each of several files in one text, in their order", async () => {
+  it("is each of several files in one text, in order", async () => {
     await onStore(async (ground) => {
       const files = ["one", "two", "three"].map((name) => `<file name="${name}">${large(name)}</file>`);
       const { message } = await stored(ground, {
@@ -201,7 +201,7 @@ describe("what is moved out of a message", () => {
       },
       ["content", 1, "input", "text"],
     ],
-    "a block that nobody knows": [
+    "a block of an unknown kind": [
       { role: "assistant", content: [{ type: "hologram", rays: [{ of: large("a") }] }] },
       ["content", 0, "rays", 0, "of"],
     ],
@@ -236,7 +236,7 @@ describe("what is moved out of a message", () => {
     });
   }
 
-  it("is the arguments of a call written as JSON, which stay JSON", async () => {
+  it("is the JSON text of a call's arguments, which stays valid JSON", async () => {
     await onStore(async (ground) => {
       const call = {
         id: "t",
@@ -278,7 +278,7 @@ describe("what is moved out of a message", () => {
     });
   }
 
-  it("does not hold up many openings without an end", async () => {
+  it("handles many unclosed file tags quickly", async () => {
     await onStore(async (ground) => {
       await stored(ground, { role: "user", content: `<file name="a">`.repeat(20_000) });
     });
@@ -302,7 +302,7 @@ describe("a picture moved out of a message", () => {
     "as sound": (data) => ({ type: "input_audio", input_audio: { data, format: "wav" } }),
   };
   for (const [what, shape] of Object.entries(shapes)) {
-    it(`${what} lies there as bytes, costs the same tokens, and is back in a prompt`, async () => {
+    it(`${what} is stored as bytes, costs the same tokens, and is restored in a prompt`, async () => {
       await onStore(async (ground) => {
         const data = picture(1);
         const raw = { role: "user", content: [{ type: "text", text: "what is this?" }, shape(data)] };
@@ -318,7 +318,7 @@ describe("a picture moved out of a message", () => {
     });
   }
 
-  it("inside the result of a tool counts as one too", async () => {
+  it("counts inside a tool result, too", async () => {
     await onStore(async (ground) => {
       const content = [
         { type: "text", text: "done" },
@@ -333,7 +333,7 @@ describe("a picture moved out of a message", () => {
     });
   });
 
-  it("stays a reference in a prompt where no model would see it as a picture, and costs its words", async () => {
+  it("stays a reference in a prompt if no model would see it as a picture, and costs its text", async () => {
     await onStore(async (ground) => {
       const held = { type: "image", data: picture(1), mimeType: "image/png" };
       const { message, shown } = await stored(ground, { role: "user", content: [{ type: "hologram", held }] });
@@ -344,7 +344,7 @@ describe("a picture moved out of a message", () => {
     });
   });
 
-  it("is back in a prompt while texts beside it stay references", async () => {
+  it("is restored in a prompt while texts beside it stay references", async () => {
     await onStore(async (ground) => {
       const raw = {
         role: "user",
@@ -369,7 +369,7 @@ describe("a picture moved out of a message", () => {
     "lacks its padding": picture(1, 3_073).replace(/=+$/, ""),
     "is written for addresses": picture(1).replace(/.$/, "_"),
   })) {
-    it(`is left alone if it ${what}`, async () => {
+    it(`stays in the message if it ${what}`, async () => {
       await onStore(async (ground) => {
         const { message } = await stored(ground, {
           role: "user",
@@ -380,7 +380,7 @@ describe("a picture moved out of a message", () => {
     });
   }
 
-  it("in the argument of a call is a text: no model sees it as a picture", async () => {
+  it("is treated as text in the arguments of a call", async () => {
     await onStore(async (ground) => {
       const input = { shot: { type: "image", data: picture(1), mimeType: "image/png" } };
       const { message } = await stored(ground, {
@@ -394,7 +394,7 @@ describe("a picture moved out of a message", () => {
 });
 
 describe("a message whose file is lost", () => {
-  it("is not read back, and the file is named", async () => {
+  it("cannot be restored, and the error names the file", async () => {
     await onStore(async ({ store, send, filesDir }) => {
       const [message] = await send({ role: "user", content: large("a") });
       rmSync(filesDir, { recursive: true });
@@ -407,7 +407,7 @@ describe("a message whose file is lost", () => {
     });
   });
 
-  it("or cut is not read back either, the doctor names the file, and the same content again makes it whole", async () => {
+  it("or cut cannot be restored; the doctor names the file, and storing the same content again repairs it", async () => {
     await onStore(async ({ store, send, filesDir }) => {
       const raw = { role: "user", content: large("a") };
       const [message = assert.fail()] = await send(raw);
@@ -432,7 +432,7 @@ describe("a message whose file is lost", () => {
     });
   });
 
-  it("is still fit for a prompt, with words in place of a picture", async () => {
+  it("can still be shown in a prompt, with text in place of a picture", async () => {
     await onStore(async ({ store, send, filesDir }) => {
       const image = { type: "image", source: { type: "base64", media_type: "image/png", data: picture(1) } };
       const result = { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "done" }, image] };
@@ -449,7 +449,7 @@ describe("a message whose file is lost", () => {
     });
   });
 
-  it("is still fit for a prompt also where the row of the file is lost", async () => {
+  it("can still be shown in a prompt if the row of the file is lost", async () => {
     await onStore(async ({ store, filesDir, send }) => {
       const image = { type: "image", data: picture(1), mimeType: "image/png" };
       const [message = assert.fail("it is stored")] = await send({ role: "user", content: [image] });
@@ -464,7 +464,7 @@ describe("a message whose file is lost", () => {
     });
   });
 
-  it("or whose reference is not where it should be, is called damaged", async () => {
+  it("or whose reference is missing, is reported as corrupt", async () => {
     await onStore(async ({ store, send }) => {
       const [message] = await send({ role: "user", content: large("a") });
       assert.ok(message !== undefined);
@@ -509,7 +509,7 @@ describe("a model that describes large files", () => {
     return { text: message?.text ?? "", asked };
   };
 
-  it("is asked once for a new file, and its words stand in the reference; the call is a row", async () => {
+  it("is called once for a new file, and its description is in the reference; the call is recorded", async () => {
     await onStore(async (ground) => {
       const told = {
         kind: "text",
@@ -527,7 +527,7 @@ describe("a model that describes large files", () => {
     });
   });
 
-  it("may hang and not listen: then what came in is stored all the same, in time", async () => {
+  it("may hang and ignore its signal: the message is still stored in time", async () => {
     await onStore(async (ground) => {
       const { text, asked } = await describing(ground, null);
       assert.equal(asked.length, 1);
@@ -535,7 +535,7 @@ describe("a model that describes large files", () => {
     });
   });
 
-  it("may refuse: then the file is described without it", async () => {
+  it("may refuse: the built-in preview is used", async () => {
     await onStore(async (ground) => {
       const { text } = await describing(ground, { kind: "refused", refusal: "overloaded", message: "later" });
       assert.match(text, /Text, 2 lines/);
@@ -566,7 +566,7 @@ describe("what a user writes around a paste", () => {
 describe("the reference to a file", () => {
   const raw = { role: "user", content: large("a") };
 
-  it("is the same at every replay, whatever is said of the file then", async () => {
+  it("is the same at every replay, however the file would be described then", async () => {
     await onStore(async ({ store, talk, send }) => {
       const [first] = await send(raw);
       const asked: string[] = [];
@@ -581,11 +581,11 @@ describe("the reference to a file", () => {
       const again = await moved(options, raw);
       assert.deepEqual(again.parts, first?.parts);
       assert.deepEqual(again.moved, first?.moved);
-      assert.deepEqual(asked, [], "nobody is asked about a file that is known");
+      assert.deepEqual(asked, [], "the model is not asked about a known file");
     });
   });
 
-  it("says what a model says of a new file, cut to a bound, and makes do if it says nothing or fails", async () => {
+  it("contains the model's description of a new file, cut to a bound, or the built-in preview if there is none", async () => {
     await onStore(async ({ store, talk }) => {
       const say = async (name: string, answer: () => Promise<string>): Promise<string> => {
         const options = { store, conversation: talk.id, explore: answer };
@@ -604,7 +604,7 @@ describe("the reference to a file", () => {
     });
   });
 
-  it("cannot be forged by what a message says", async () => {
+  it("cannot be forged by a message", async () => {
     await onStore(async ({ store, talk, send }) => {
       const [first] = await send(raw);
       const forged = messageFromStore(first ?? assert.fail());
@@ -620,8 +620,8 @@ describe("the reference to a file", () => {
   });
 });
 
-describe("files of equal content", () => {
-  it("are one in a conversation, and each conversation has its own", async () => {
+describe("files with the same content", () => {
+  it("are stored once per conversation", async () => {
     await onStore(async ({ store, talk, send, sendTo, filesDir }) => {
       const raw = { role: "user", content: large("a") };
       const messages = await send(raw, { role: "user", content: `<file name="b">${large("a")}</file>` }, raw);
@@ -637,7 +637,7 @@ describe("files of equal content", () => {
     });
   });
 
-  it("are one after a crash between the file and its message", async () => {
+  it("are stored once after a crash between the file and its message", async () => {
     await onStore(async ({ store, talk, send, filesDir }) => {
       const raws = [
         { role: "user", content: large("a") },
@@ -658,7 +658,7 @@ describe("files of equal content", () => {
 });
 
 describe("guarantee 2: replays are harmless to large content", () => {
-  it("gives the same rows and the same files however often and however divided", async () => {
+  it("gives the same rows and files, however often and in whatever parts", async () => {
     await onStore(async ({ store, talk, send, filesDir }) => {
       const raws = ["a", "b", "a", "c"].map((name) => ({
         role: "user",
@@ -678,7 +678,7 @@ describe("guarantee 2: replays are harmless to large content", () => {
     });
   });
 
-  it("knows a message again that was stored before anything was moved out of it", async () => {
+  it("recognises a message that was stored before anything was moved out of it", async () => {
     await onStore(async ({ store, talk, sendTo }) => {
       const raw = { role: "user", content: large("a") };
       await store.append(talk.id, [encode(toItem(raw, 0))]);
@@ -690,7 +690,7 @@ describe("guarantee 2: replays are harmless to large content", () => {
   });
 });
 
-describe("guarantee 4: messages with large content read back exactly as they came", () => {
+describe("guarantee 4: messages with large content are restored exactly", () => {
   const anyUnits = fc
     .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 8 })
     .map((units) => String.fromCharCode(...units));
@@ -793,7 +793,7 @@ describe("guarantee 4: messages with large content read back exactly as they cam
     ),
   );
 
-  it("whatever the dialect, the place and the letters; a replay changes nothing", async () => {
+  it("for any dialect, place and characters; a replay changes nothing", async () => {
     await onStore(async ({ store, sendTo }) => {
       let moved = 0;
       let number = 0;
@@ -823,7 +823,7 @@ describe("guarantee 4: messages with large content read back exactly as they cam
 });
 
 describe("guarantee 26: files stay inside their folder, private to the user", () => {
-  it("wherever a name points, it is only shown", async () => {
+  it("a file's name is only displayed, wherever it points", async () => {
     await onStore(async ({ store, talk, send, filesDir }) => {
       const names = [
         "../../etc/passwd",
@@ -850,7 +850,7 @@ describe("guarantee 26: files stay inside their folder, private to the user", ()
     });
   });
 
-  it("an id that is a path reads nothing", async () => {
+  it("an id that is a path reads no file", async () => {
     await onStore(async ({ store, send }) => {
       const [message] = await send({ role: "user", content: large("a") });
       const [moved] = message?.moved ?? [];

@@ -74,7 +74,7 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     });
   }
 
-  it("string, array, empty and absent contents, and contents that are neither", () => {
+  it("string, array, empty, absent and odd contents", () => {
     for (const content of ["hello", "", "two\nlines", [], null, 7, { odd: true }, "\ud800", "a\0b"]) {
       const message = { role: "user", content };
       assert.deepEqual(roundTrip(message), message);
@@ -112,7 +112,7 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     for (const message of messages) assert.deepEqual(roundTrip(message), message);
   });
 
-  it("any JSON at all, in the same order of fields", () => {
+  it("any JSON, with fields in the same order", () => {
     const json = fc.jsonValue({ stringUnit: "binary" }) as fc.Arbitrary<Json>;
     const block = fc.oneof(
       json,
@@ -149,7 +149,7 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     );
   });
 
-  it("the transcript line around a message, short where it can be", () => {
+  it("the transcript line around a message, shortened if possible", () => {
     const message = { role: "user", content: "hi" };
     const lines: JsonObject[] = [
       { type: "message", id: "k", parentId: null, message, timestamp: "2026-01-01T00:00:00Z" },
@@ -171,8 +171,8 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
   });
 });
 
-describe("what a message says", () => {
-  it("is found also where a message has no content, or blocks of an unknown kind", () => {
+describe("the text of a message", () => {
+  it("is found even in a message without content, or with unknown blocks", () => {
     const textOf = (raw: JsonObject) => textOfParts(messageToStore(raw, origin).parts);
     const messages: JsonObject[] = [
       { role: "bashExecution", command: "grep needle", output: "found the needle", exitCode: 0 },
@@ -187,7 +187,7 @@ describe("what a message says", () => {
     assert.equal(textOf({ role: "assistant", provider: "p", model: "m", content: null }), "");
   });
 
-  it("is its texts and calls, and not its thinking", () => {
+  it("is its texts and calls, without its reasoning", () => {
     const { parts } = messageToStore(
       {
         role: "assistant",
@@ -215,7 +215,7 @@ describe("what a message says", () => {
     ]);
   });
 
-  it("is refused when it is no message at all", () => {
+  it("is rejected if it is not a message", () => {
     for (const raw of [null, 3, "text", [], { content: "no role" }, { role: 5 }] as Json[]) {
       assert.throws(
         () => messageToStore(raw, origin),
@@ -224,7 +224,7 @@ describe("what a message says", () => {
     }
   });
 
-  it("costs more tokens the more it says, and a picture costs the same whatever its bytes", () => {
+  it("costs more tokens the longer it is, while a picture always costs the same", () => {
     const tokens = (content: Json) => estimateMessageTokens(messageToStore({ role: "user", content }, origin).parts);
     assert.ok(tokens("a longer sentence than the other one") > tokens("short"));
     assert.equal(
@@ -233,7 +233,7 @@ describe("what a message says", () => {
     );
   });
 
-  it("costs as much for a picture inside the result of a tool as for one of its own", () => {
+  it("costs as much for a picture inside a tool result as for one in the message", () => {
     const tokens = (content: Json) => estimateMessageTokens(messageToStore({ role: "user", content }, origin).parts);
     const picture = (data: string): Json => ({ type: "image", source: { type: "base64", data } });
     const result = (...content: readonly Json[]): Json => [{ type: "tool_result", tool_use_id: "t", content }];
@@ -244,8 +244,8 @@ describe("what a message says", () => {
   });
 });
 
-describe("a picture or the like", () => {
-  it("is a block whose type says so and that has no text", () => {
+describe("a media block", () => {
+  it("is a block with a media type and without text", () => {
     for (const block of [{ type: "image" }, { type: "input_file", data: "" }, { type: "document" }] as const)
       assert.ok(isMedia(block), block.type);
     for (const block of [
@@ -260,8 +260,8 @@ describe("a picture or the like", () => {
   });
 });
 
-describe("a call whose name no database holds as text", () => {
-  it("comes back as it came, and is stored as words that a database holds", () => {
+describe("a call whose name a database cannot store", () => {
+  it("is restored unchanged, and stored as text that a database accepts", () => {
     for (const name of ["re\0ad", "re\ud800ad"]) {
       const raw = { role: "assistant", content: [{ type: "toolCall", id: "c1", name, arguments: { path: "a" } }] };
       const stored = messageToStore(raw, { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp });
@@ -272,8 +272,8 @@ describe("a call whose name no database holds as text", () => {
   });
 });
 
-describe("a part that holds nothing", () => {
-  it("costs nothing, as the older program has filed some", () => {
+describe("an empty part", () => {
+  it("costs nothing; the older program stored some", () => {
     const nothing = {
       type: "agent",
       text: null,

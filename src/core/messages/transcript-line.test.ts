@@ -15,7 +15,7 @@ function itemOf(value: unknown, position?: number) {
 }
 
 describe("a line of a transcript", () => {
-  it("is a message under its own id, hanging where it says", () => {
+  it("is a message with its own id and its parent's", () => {
     const { item } = itemOf({
       type: "message",
       id: "e2",
@@ -29,7 +29,7 @@ describe("a line of a transcript", () => {
     assert.equal(item.at, "2026-01-01T00:00:00.500Z", "the message's own time comes first");
   });
 
-  it("is known by its position where the file gives no id", () => {
+  it("is identified by its position if it has no id", () => {
     const { item } = itemOf(
       { type: "message", timestamp: "2026-01-01T00:00:00Z", message: { role: "user", content: "hi" } },
       12,
@@ -46,7 +46,7 @@ describe("a line of a transcript", () => {
     assert.equal(item.entry.key, "session:abc");
   });
 
-  it("is kept whole when it is something else, so that nothing of the file is lost", () => {
+  it("is stored whole if it is not a message, so that nothing is lost", () => {
     const value = { type: "model_change", timestamp: "2026-01-01T00:00:00Z", provider: "x" };
     const { item } = itemOf(value);
     assert.ok(item.kind === "entry");
@@ -66,7 +66,7 @@ describe("a line of a transcript", () => {
     assert.equal(bare.item.at, now);
   });
 
-  it("is blank or malformed, and says why", () => {
+  it("is blank, or malformed with a reason", () => {
     assert.equal(read("   ").kind, "blank");
     for (const torn of ['{"type":"mess', "[1,2", "42", '"text"', "null"]) {
       const line = read(torn);
@@ -76,7 +76,7 @@ describe("a line of a transcript", () => {
 });
 
 describe("a whole JSON document", () => {
-  it("is a list of messages, or holds one", () => {
+  it("is a list of messages, or an object with one", () => {
     assert.equal(messagesOfDocument([{ role: "user" }]).length, 1);
     assert.equal(messagesOfDocument({ messages: [1, 2] }).length, 2);
     assert.throws(

@@ -81,7 +81,7 @@ const resultOf = (completion: Completion): string => (completion.kind === "text"
 const behaving = (behaviour: Behaviour) => createScriptedModel({ behaviour: () => behaviour, delayMs: 1 });
 
 describe("guarantee 20: spend is bounded and visible", () => {
-  it("every call is a row with its tokens and its result, whatever becomes of it", async () => {
+  it("every call is recorded with its tokens and its result, however it ends", async () => {
     await onGround(async ({ metered, spend, conversation }) => {
       let [calls, failures, inputTokens, outputTokens] = [0, 0, 0, 0];
       for (const behaviour of behaviours) {
@@ -104,7 +104,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("an adapter that does not know what a call took loses no answer and leaves no call open", async () => {
+  it("an adapter without token counts loses no answer and leaves no call open", async () => {
     await onGround(async ({ metered, spend }) => {
       const answering = (said: unknown): Model => ({
         provider: "p",
@@ -138,7 +138,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("a call is a row while it is under way, and stays one if its process dies", async () => {
+  it("a call is recorded while it runs, and stays recorded if its process dies", async () => {
     await onGround(async (ground) => {
       const aborting = new AbortController();
       const hang = async (signal?: AbortSignal) => {
@@ -159,7 +159,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("a window allows so many calls, of all models and processes together; then it says so without asking", async () => {
+  it("a window limits the calls of all models and processes together; more are refused without calling", async () => {
     await onGround(async (ground) => {
       const config = { spendCeilingCalls: 3, spendWindowMinutes: 30 };
       const [one, other] = [behaving("good"), { ...behaving("good"), provider: "other" }];
@@ -181,7 +181,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("calls made at once do not pass the ceiling together", async () => {
+  it("concurrent calls do not exceed the ceiling", async () => {
     await onGround(async ({ metered }) => {
       const model = metered(behaving("slow"), { spendCeilingCalls: 5 });
       const results = await Promise.all(
@@ -192,7 +192,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("a ceiling of nothing asks no model, and a summary is made all the same", async () => {
+  it("a ceiling of zero calls no model, and summaries are still written", async () => {
     await onGround(async ({ metered, conversation, spend }) => {
       const model = behaving("good");
       const { values: settings } = resolveSettings({ env: {}, config: { spendCeilingCalls: 0 } });
@@ -220,7 +220,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("a call withdrawn before it began is none", async () => {
+  it("a call cancelled before it began is not recorded", async () => {
     await onGround(async ({ metered, spend }) => {
       const model = behaving("good");
       const completion = await metered(model).complete(request({ signal: AbortSignal.abort() }));
@@ -229,7 +229,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("leaves nothing behind at a signal that outlives many calls", async () => {
+  it("leaves no listeners on a signal that outlives many calls", async () => {
     await onGround(async ({ metered }) => {
       const { signal } = new AbortController();
       for (const behaviour of ["good", "throws", "refuses"] as const) {
@@ -240,8 +240,8 @@ describe("guarantee 20: spend is bounded and visible", () => {
   });
 });
 
-describe("guarantee 21: provider trouble is classified by kind, never by words", () => {
-  it("a refused credential opens a breaker: no call for ten minutes, even by a process started anew", async () => {
+describe("guarantee 21: provider trouble is classified by kind, never by its text", () => {
+  it("a rejected credential opens a breaker: no call for ten minutes, even after a restart", async () => {
     await onGround(async (ground) => {
       const model = behaving("unauthorized");
       const ask = async ({ metered }: Ground) => await metered(model).complete(request());
@@ -259,7 +259,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("status tells which provider is not asked, since when and until when", async () => {
+  it("status shows which provider is paused, since when and until when", async () => {
     await onGround(async (ground) => {
       assert.deepEqual((await ground.spend()).breakers, []);
       await ground.metered(behaving("unauthorized")).complete(request());
@@ -273,7 +273,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("other providers are asked as before, and whoever mended the credential can try it at once", async () => {
+  it("other providers are unaffected, and an operator can try a corrected credential at once", async () => {
     await onGround(async ({ metered, spend }) => {
       await metered(behaving("unauthorized")).complete(request());
       assert.equal(resultOf(await metered({ ...behaving("good"), provider: "other" }).complete(request())), "ok");
@@ -284,7 +284,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("only its kind decides: a message about a wrong key opens nothing, one about anything else does", async () => {
+  it("only the kind decides, whatever the message says", async () => {
     await onGround(async ({ metered, spend }) => {
       for (const refusal of refusals) {
         if (refusal === "auth") continue;
@@ -297,7 +297,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("a provider without a credential is never asked: no row, no breaker, and it works once there is one", async () => {
+  it("a provider without a credential is never called: no record, no breaker, and it works once there is one", async () => {
     await onGround(async (ground) => {
       const good = behaving("good");
       let hasKey = false;
@@ -315,7 +315,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("a missing credential is told where a breaker or the ceiling would be; a look that throws or hangs is a refusal", async () => {
+  it("a missing credential is reported before a breaker or the ceiling; a check that throws or hangs is a refusal", async () => {
     await onGround(async ({ metered, spend }) => {
       await metered(behaving("unauthorized")).complete(request());
       const checking = (check: NonNullable<Model["check"]>): Model => ({ ...behaving("good"), check });
@@ -335,7 +335,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("what an adapter throws is a refusal with its words: by its code if it is ours, else out of reach", async () => {
+  it("what an adapter throws is a refusal with its message: by its code if it is an LcmError, otherwise unreachable", async () => {
     const expected: Readonly<Record<ErrorCode, string>> = {
       denied: "auth",
       unavailable: "unreachable",

@@ -13,7 +13,7 @@ const summary = "2026-02-17 15:37: Mara reported that the tent leaks.\nDecided: 
 describe("guarantee 18: free of reasoning text", () => {
   const tags = ["think", "thinking", "thought", "reasoning", "analysis", "reflection", "scratchpad", "antThinking"];
 
-  it("thinking in tags is dropped, wherever it stands and however it is nested", () => {
+  it("drops reasoning in tags, anywhere and however nested", () => {
     for (const tag of tags) {
       for (const answer of [
         `<${tag}>${thought}</${tag}>${summary}`,
@@ -31,7 +31,7 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`<seed:think>${thought}</seed:think>${summary}`), summary);
   });
 
-  it("thinking is known by what the name of its tag or token contains", () => {
+  it("recognises reasoning by the name of its tag or token", () => {
     const marks = ["thinking_process", "reasoning_content", "seed:cot_budget_reflect", "chain-of-thought", "deepThink"];
     for (const [open, close] of [
       ...marks.map((name) => [`<${name}>`, `</${name}>`] as const),
@@ -49,7 +49,7 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`<|begin_of_thought|>${thought}<|end_of_thought|>\n${solution}`), summary);
   });
 
-  it("thinking in a quote, a comment or an element of its own is dropped", () => {
+  it("drops reasoning in a quote, a comment or an element", () => {
     for (const aside of [
       `> ${thought}\n> More of it.`,
       `<!-- ${thought} -->`,
@@ -61,14 +61,14 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`${summary}\n\nWait, let me read that again.\nNo xylophone.`), summary);
   });
 
-  it("thinking that was begun before the answer ends where it says", () => {
+  it("ends reasoning that began before the answer at its closing tag", () => {
     assert.equal(readAnswer(`${thought}\n</think>\n\n${summary}`), summary);
     assert.equal(readAnswer(`${thought}</think>\n${summary}`), summary);
     assert.equal(readAnswer(`${thought}\n</thinking>${summary}`), summary);
     assert.equal(readAnswer(`<think>${thought}</think>${thought}\n</think>\n${summary}`), summary);
   });
 
-  it("thinking that never ends leaves nothing, unless a summary begins in it", () => {
+  it("returns nothing for reasoning that never ends, unless a summary begins in it", () => {
     for (const tag of tags) {
       assert.equal(readAnswer(`<${tag}>\n${thought}`), "");
       assert.equal(readAnswer(`${summary}\n\n<${tag}>${thought}`), summary);
@@ -76,7 +76,7 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`<think>\n${thought}\n<summary>\n${summary}\n</summary>`), summary);
   });
 
-  it("thinking in a fence or a channel is dropped", () => {
+  it("drops reasoning in a fence or a channel", () => {
     assert.equal(readAnswer(`\`\`\`thinking\n${thought}\n\`\`\`\n\n${summary}`), summary);
     assert.equal(readAnswer(`\`\`\`reasoning\n${thought}`), "");
     const channels = `<|channel|>analysis<|message|>${thought}<|end|><|start|>assistant<|channel|>final<|message|>`;
@@ -89,7 +89,7 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`analysis${thought}`), "");
   });
 
-  it("thinking aloud is dropped up to the summary; without one there is none", () => {
+  it("drops unmarked reasoning before a summary; without a summary, nothing remains", () => {
     for (const preamble of [
       `Here is my thought process:\n${thought}`,
       `Here's my reasoning: ${thought}`,
@@ -134,7 +134,7 @@ describe("guarantee 18: free of reasoning text", () => {
     }
   });
 
-  it("whatever surrounds it, the thought is gone", () => {
+  it("removes reasoning, whatever surrounds it", () => {
     const forms = fc.constantFrom(
       (text: string) => `<think>${text}</think>`,
       (text: string) => `<thinking>\n${text}\n</thinking>\n`,
@@ -152,7 +152,7 @@ describe("guarantee 18: free of reasoning text", () => {
 });
 
 describe("reading an answer", () => {
-  it("takes the inside of what it is wrapped in, with the last line behind it", () => {
+  it("unwraps a summary, and keeps the footer after the wrapper", () => {
     for (const answer of [
       `<summary>\n${summary}\n</summary>`,
       `<final>${summary}</final>`,
@@ -169,7 +169,7 @@ describe("reading an answer", () => {
     );
   });
 
-  it("drops how models introduce themselves", () => {
+  it("drops introductions", () => {
     for (const opener of [
       "Sure, here is the summary:",
       "Certainly! Here's a condensed summary of the conversation:",
@@ -186,7 +186,7 @@ describe("reading an answer", () => {
     assert.equal(readAnswer(`Here is the summary: ${summary}`), summary);
   });
 
-  it("leaves a summary alone that speaks of such things", () => {
+  it("leaves a summary unchanged that mentions such things", () => {
     for (const text of [
       "The team strips `<think>` blocks from answers.\nThe parser keeps the rest.",
       "They strip <think> tags from answers, and more.\nThe parser keeps the rest.",
@@ -225,11 +225,11 @@ describe("reading an answer", () => {
     }
   });
 
-  it("drops what a database cannot hold", () => {
+  it("drops what a database cannot store", () => {
     assert.equal(readAnswer("a\0b\u0007 \ud800\r\nc\td"), "ab \ufffd\nc\td");
   });
 
-  it("takes time in proportion to the text, whatever it holds", () => {
+  it("takes linear time for any text", () => {
     const run = (piece: string) => (count: number) => piece.repeat(count);
     const texts: Record<string, (count: number) => string> = Object.fromEntries(
       [
@@ -285,7 +285,7 @@ describe("reading an answer", () => {
     }
   });
 
-  it("gives what can be stored, whatever it was given", () => {
+  it("returns storable text for any input", () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 0xffff })), (units) => {
         const said = readAnswer(String.fromCharCode(...units));
@@ -316,7 +316,7 @@ describe("an echo", () => {
   const source = lines.join("\n\n");
   const texts = lines.map((line) => line.replace(/^.*\] /, ""));
 
-  it("is a copy of the source, of a stretch of it, or of it without its labels", () => {
+  it("is a copy of the source, of a part of it, or of it without its labels", () => {
     assert.ok(isEcho(source, source));
     assert.ok(isEcho(lines.slice(0, 12).join("\n"), source));
     assert.ok(isEcho(texts.join("\n- "), source));
@@ -326,7 +326,7 @@ describe("an echo", () => {
     );
   });
 
-  it("is not a summary, even one of picked sentences, and not a quoted line", () => {
+  it("is neither a summary, even one of selected sentences, nor a quoted line", () => {
     assert.ok(!isEcho("Mara listed forty points with their costs, from 0 to 507 euros. ".repeat(3), source));
     assert.ok(!isEcho(texts.filter((_, at) => at % 4 === 0).join("\n"), source));
     assert.ok(!isEcho(texts[3] ?? "", source));
@@ -341,7 +341,7 @@ describe("the last line of a summary", () => {
   }));
   const close = (said: string, cap = 500): string => closeWithFooter(said, passages, cap) ?? "too long";
 
-  it("is the model's own, brought into its form", () => {
+  it("is the model's own, normalised", () => {
     for (const written of [
       `${expandFooter} seams, glue`,
       `**${expandFooter}** seams, glue`,
@@ -353,14 +353,14 @@ describe("the last line of a summary", () => {
     assert.equal(close(`${summary}\n${expandFooter}\n- seams\n- glue`), `${summary}\n\n${expandFooter} seams; glue`);
   });
 
-  it("is last, and what the model wrote behind it is kept before it", () => {
+  it("comes last, and text that the model wrote after it is kept before it", () => {
     assert.equal(
       close(`${summary}\n\n${expandFooter} seams\n\nAlso, the pole broke.`),
       `${summary}\n\nAlso, the pole broke.\n\n${expandFooter} seams`,
     );
   });
 
-  it("is made from the source where the model left it out", () => {
+  it("is made from the source if the model left it out", () => {
     for (const said of [summary, `${summary}\n${expandFooter}`, `${summary}\n${expandFooter} …`]) {
       const text = close(said);
       assert.ok(text.startsWith(`${summary}\n\n${expandFooter} `), text);
@@ -369,7 +369,7 @@ describe("the last line of a summary", () => {
     }
   });
 
-  it("counts: an excess of a tenth is met by whole lines, more is not", () => {
+  it("counts towards the length: up to a tenth too long is cut by whole lines, more is not", () => {
     const said = Array.from({ length: 40 }, (_, at) => `Line ${at} tells of the tent.`).join("\n");
     const whole = estimateTokens(close(`${said}\n${expandFooter} seams`, 10_000));
     const cut = close(`${said}\n${expandFooter} seams`, Math.ceil(whole / 1.09));

@@ -66,13 +66,13 @@ function refusal(resolve: () => unknown): { readonly message: string; readonly h
 }
 
 describe("the table of settings", () => {
-  it("holds every name of the specification with its default, then ours, and nothing else", () => {
+  it("has every setting of the specification with its default, then ours, and nothing else", () => {
     const table = rows.map(([key, setting]) => [key, envOf(key), setting.default]);
     const expected = Object.entries({ ...specified, ...added }).map(([key, [env, preset]]) => [key, env, preset]);
     assert.deepEqual(table, expected);
   });
 
-  it("says why a default cannot do for each setting that the specification does not name, and only for those", () => {
+  it("explains each setting that is not in the specification, and only those", () => {
     const explained = rows.filter(([, setting]) => setting.why !== undefined).map(([key]) => key);
     assert.deepEqual(explained, Object.keys(added));
   });
@@ -86,14 +86,14 @@ describe("the table of settings", () => {
 });
 
 describe("resolving settings", () => {
-  it("answers with the defaults when nothing is given", () => {
+  it("returns the defaults when nothing is set", () => {
     const { values, sources, unknownKeys } = resolveSettings({ env: {}, config: {} });
     assert.deepEqual(values, Object.fromEntries(rows.map(([key, setting]) => [key, setting.default])));
     assert.deepEqual(sources, Object.fromEntries(rows.map(([key]) => [key, "default"])));
     assert.deepEqual(unknownKeys, []);
   });
 
-  it("takes the environment before the plugin config, and that before the default, and tells which it was", () => {
+  it("prefers the environment, then the plugin config, then the default, and reports the source", () => {
     const { values, sources } = resolveSettings({
       env: { LCM_FRESH_TAIL_COUNT: "7" },
       config: { freshTailCount: 9, contextThreshold: 0.5 },
@@ -106,7 +106,7 @@ describe("resolving settings", () => {
     assert.equal(sources.leafMinFanout, "default");
   });
 
-  it("tells that a value came from the config even if it equals the default", () => {
+  it("reports the config as the source even if the value equals the default", () => {
     assert.equal(fromConfig({ freshTailCount: 32 }).sources.freshTailCount, "plugin config");
   });
 
@@ -120,18 +120,18 @@ describe("resolving settings", () => {
     });
   }
 
-  it("takes null in the config as not set where that is the default", () => {
+  it("treats null in the config as not set if null is the default", () => {
     const { values, sources } = fromConfig({ summaryModel: null });
     assert.equal(values.summaryModel, null);
     assert.equal(sources.summaryModel, "default");
   });
 
-  it("tolerates keys it does not know, and names them", () => {
+  it("allows unknown keys, and names them", () => {
     const { unknownKeys } = fromConfig({ freshTailCount: 9, pruneHeartbeatOk: true, toString: 1, LCM_ENABLED: false });
     assert.deepEqual(unknownKeys, ["pruneHeartbeatOk", "toString", "LCM_ENABLED"]);
   });
 
-  it("reads a variable of another program as none of its own", () => {
+  it("ignores variables of other programs", () => {
     assert.equal(fromEnv({ freshTailCount: "many", LCM_FRESH_TAIL: "many" }).values.freshTailCount, 32);
   });
 
@@ -151,16 +151,16 @@ describe("resolving settings", () => {
     });
   }
 
-  it("leaves paths as they were given", () => {
+  it("leaves paths unchanged", () => {
     assert.equal(fromEnv({ LCM_DATABASE_PATH: "~/my files/lcm.db" }).values.databasePath, "~/my files/lcm.db");
   });
 
-  it("separates a list in a variable by commas", () => {
+  it("splits a list in a variable at commas", () => {
     const { values } = fromEnv({ LCM_IGNORE_SESSION_PATTERNS: "agent:*:cron:*, agent:test:* ,," });
     assert.deepEqual(values.ignoreSessionPatterns, ["agent:*:cron:*", "agent:test:*"]);
   });
 
-  it("allows -1 where it means no limit, or none", () => {
+  it("allows -1 where it means no limit or none", () => {
     const { values } = fromEnv({ LCM_INCREMENTAL_MAX_DEPTH: "-1", LCM_NEW_SESSION_RETAIN_DEPTH: "-1" });
     assert.equal(values.incrementalMaxDepth, -1);
     assert.equal(values.newSessionRetainDepth, -1);
@@ -237,7 +237,7 @@ describe("a wrong value", () => {
     ],
   ];
   for (const [name, value, message, hint] of inEnvironment) {
-    it(`of ${name}, ${JSON.stringify(value)}, is refused by name with what would do`, () => {
+    it(`of ${name}, ${JSON.stringify(value)}, is rejected by name, with what is valid`, () => {
       assert.deepEqual(
         refusal(() => fromEnv({ [name]: value })),
         { message, hint },
@@ -304,7 +304,7 @@ describe("a wrong value", () => {
     ],
   ];
   for (const [key, value, message, hint] of inConfig) {
-    it(`of ${key}, ${JSON.stringify(value)}, is refused by name with what would do`, () => {
+    it(`of ${key}, ${JSON.stringify(value)}, is rejected by name, with what is valid`, () => {
       assert.deepEqual(
         refusal(() => fromConfig({ [key]: value })),
         { message, hint },
@@ -312,19 +312,19 @@ describe("a wrong value", () => {
     });
   }
 
-  it("is shown only so far as to know it again", () => {
+  it("is cut to a recognisable length in the error", () => {
     const { message } = refusal(() => fromConfig({ freshTailCount: "9".repeat(5000) }));
     assert.ok(message.length < 200, message);
   });
 
-  it("is refused even where a variable of higher rank is empty", () => {
+  it("is rejected even if the variable that would override it is empty", () => {
     const given = { env: { LCM_FRESH_TAIL_COUNT: "" }, config: { freshTailCount: "x" } };
     assert.match(refusal(() => resolveSettings(given)).message, /^freshTailCount is "x"/);
   });
 });
 
 describe("settings that limit each other", () => {
-  it("refuse a hard fanout above the condensed one, naming both as they were given", () => {
+  it("reject a hard fanout above the condensed one, naming both as the operator set them", () => {
     const given = { env: { LCM_CONDENSED_MIN_FANOUT_HARD: "6" }, config: { condensedMinFanout: 5 } };
     assert.deepEqual(
       refusal(() => resolveSettings(given)),
@@ -337,7 +337,7 @@ describe("settings that limit each other", () => {
     );
   });
 
-  it("refuse a hard fanout above that of leaves, since it lowers both", () => {
+  it("reject a hard fanout above that of leaves, since it replaces both", () => {
     const { message } = refusal(() => fromConfig({ condensedMinFanoutHard: 4, leafMinFanout: 3 }));
     assert.equal(
       message,
@@ -345,7 +345,7 @@ describe("settings that limit each other", () => {
     );
   });
 
-  it("refuse a leaf as long as what it is made from, also when only the chunk was set", () => {
+  it("reject a leaf as long as its source, even if only the chunk was set", () => {
     assert.deepEqual(
       refusal(() => fromEnv({ LCM_LEAF_CHUNK_TOKENS: "1200" })),
       {
@@ -356,12 +356,12 @@ describe("settings that limit each other", () => {
     );
   });
 
-  it("allow what just fits", () => {
+  it("allow values at the limit", () => {
     const { values } = fromConfig({ condensedMinFanoutHard: 4, leafTargetTokens: 1, leafChunkTokens: 2 });
     assert.equal(values.condensedMinFanoutHard, values.condensedMinFanout);
   });
 
-  it("give a hint that works, whatever the numbers", () => {
+  it("give a hint that works for any numbers", () => {
     const fanout = fc.integer({ min: 2, max: 30 });
     const tokens = fc.integer({ min: 2, max: 5000 });
     fc.assert(
@@ -373,12 +373,12 @@ describe("settings that limit each other", () => {
           return;
         }
         // Two things can be wrong; each hint mends one.
-        const mend = (given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+        const correct = (given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
           ...given,
           ...JSON.parse(`{${refusal(() => fromConfig(given)).hint.replace("for example ", "")}}`),
         });
-        const once = mend(wrong);
-        const twice = hard > Math.min(condensed, leaf) && target >= chunk ? mend(once) : once;
+        const once = correct(wrong);
+        const twice = hard > Math.min(condensed, leaf) && target >= chunk ? correct(once) : once;
         assert.equal(fromConfig(twice).values.leafChunkTokens, chunk);
       }),
     );
@@ -438,7 +438,7 @@ describe("any value within bounds", () => {
 describe("the JSON schema of the settings", () => {
   const schema = settingsJsonSchema();
 
-  it("describes every setting, and tells its default without setting it", () => {
+  it("describes every setting, and mentions its default without setting it", () => {
     const { properties } = schema;
     assert.ok(isRecord(properties));
     assert.deepEqual(Object.keys(properties), Object.keys(settings));
@@ -455,11 +455,11 @@ describe("the JSON schema of the settings", () => {
     assert.deepEqual(JSON.parse(JSON.stringify(schema)), schema);
   });
 
-  it("accepts the defaults, and keys it does not know", () => {
+  it("accepts the defaults and unknown keys", () => {
     assert.ok(accepts(schema, { ...fromConfig({}).values, pruneHeartbeatOk: true }));
   });
 
-  it("accepts nothing that the parser refuses, and refuses nothing that it accepts", () => {
+  it("accepts exactly what the parser accepts", () => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 1 }),
       fc.integer({ min: -3, max: 5000 }),
@@ -492,10 +492,10 @@ describe("the JSON schema of the settings", () => {
   };
 });
 
-describe("the settings in a form", () => {
+describe("the settings form", () => {
   const hints = settingsUiHints();
 
-  it("have a label, a text and a placeholder each, and most are for those who know", () => {
+  it("has a label, a text and a placeholder for each, and most are advanced", () => {
     assert.deepEqual(Object.keys(hints), Object.keys(settings));
     assert.deepEqual(hints["summaryBaseUrl"], {
       label: "Summary base URL",
@@ -511,7 +511,7 @@ describe("the settings in a form", () => {
   });
 });
 
-describe("the page of the settings", () => {
+describe("the settings page", () => {
   it("names every key and variable in one row", () => {
     const lines = settingsMarkdown().split("\n");
     for (const [key] of rows) {

@@ -23,7 +23,7 @@ describe("the graph of summaries", () => {
     assert.deepEqual(walked, { messages: [1, 2, 3, 4, 5, 6, 7], cyclic: [] });
   });
 
-  it("goes on behind a summary that has no sources, and does not invent any", () => {
+  it("continues after a summary without sources", () => {
     assert.deepEqual(flatten([s("gone"), m(1)], sourcesOf), { messages: [1], cyclic: [] });
   });
 
@@ -47,7 +47,7 @@ describe("the graph of summaries", () => {
     assert.deepEqual(closure(["sum_top", "sum_a"], sourcesOf), ["sum_top", "sum_ab", "sum_a", "sum_b"]);
   });
 
-  it("orders sources before what was made from them, and by time within a depth", () => {
+  it("orders sources before the summaries made from them, and by time within a depth", () => {
     const of = (id: string, depth: number, earliestAt: string | null) => ({
       id: `sum_${id}` as const,
       depth,
@@ -66,7 +66,7 @@ describe("the graph of summaries", () => {
     );
   });
 
-  it("compares what is reached with what should be", () => {
+  it("compares the messages reached with those expected", () => {
     assert.deepEqual(coverage([1, 2, 2, 9], [1, 2, 3, 4], new Set([4])), { lost: [3], doubled: [2] });
     assert.deepEqual(coverage([1, 2], [1, 2], new Set()), { lost: [], doubled: [] });
   });
