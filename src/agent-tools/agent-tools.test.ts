@@ -78,7 +78,7 @@ async function makePlace(
   return { id, secret, message: messages[1] ?? assert.fail("stored"), leaf, file: file.id };
 }
 
-/** Two segments of one session, another session of the same agent, another agent's, nobody's, and a hidden one. */
+/** Two segments of one session, another session of the agent, another agent's, one without an agent, a hidden one. */
 async function makeWorld() {
   const lcm = await openLcm();
   const ada = { sessionId: "s1", sessionKey: "ada:main", agentId: "ada" };

@@ -1,20 +1,20 @@
 /** The tool `lcm_describe`: reads one summary, message or file by its id. */
 
-import { conversationOf } from "../core/recall/describe.ts";
+import { conversationOf, messageRuns } from "../core/recall/describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "../core/recall/describe.ts";
 import { readGranted } from "../core/recall/grants.ts";
 import { messageName } from "../core/model/types.ts";
-import type { FileId, MessageId, SummaryId } from "../core/model/types.ts";
+import type { FileId, SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import type { ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
-import { count, heading, quoteName } from "./text.ts";
+import { heading, quoteName } from "./text.ts";
 import { defineTool, withinGrant } from "./define.ts";
 import type { ToolContext, ToolResult } from "./define.ts";
 import { formatRange } from "../core/base/time.ts";
-import { formatBytes, formatCount } from "../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 
 export const describeTool = defineTool({
   name: "lcm_describe",
@@ -97,7 +97,7 @@ function summaryResult(
       origin !== null && `Carried over from ${origin.id} of an earlier segment; the sources listed here belong to it.`,
       isAlone &&
         "Carried over from an earlier conversation that cannot be read from here: only this text is available.",
-      named("Sources", [...unshown, ...messageRuns(sources.messages)]),
+      named("Sources", [...unshown, ...messageRuns(sources.messages, " to ")]),
       named("Summarised again in", derived),
       named("Files", fileIds),
       manifestText(manifest, (origin ?? summary).descendants, context),
@@ -131,19 +131,6 @@ function summaryResult(
   };
 }
 
-/** `msg_4 to msg_9, msg_12`: consecutive messages as ranges. */
-function messageRuns(ids: readonly MessageId[]): readonly string[] {
-  const runs: [first: MessageId, last: MessageId][] = [];
-  for (const id of ids) {
-    const run = runs.at(-1);
-    if (run?.[1] === id - 1) run[1] = id;
-    else runs.push([id, id]);
-  }
-  return runs.map(([first, last]) =>
-    first === last ? messageName(first) : `${messageName(first)} to ${messageName(last)}`,
-  );
-}
-
 const openingCharsMax = 90;
 
 function manifestText(manifest: Manifest, descendants: number, { zone }: ToolContext): string | false {
@@ -161,7 +148,7 @@ function manifestText(manifest: Manifest, descendants: number, { zone }: ToolCon
     ].join(" · ");
   const missing = descendants - rows.length;
   return lines(
-    `Below it: ${count(descendants, "summary", "summaries")}${amount}:`,
+    `Below it: ${plural(descendants, "summary", "summaries")}${amount}:`,
     ...rows.map(row),
     missing > 0 &&
       `  and ${formatCount(missing)} more: raise tokenCap, or call lcm_describe with one of these ids to see what is below it`,
@@ -169,7 +156,7 @@ function manifestText(manifest: Manifest, descendants: number, { zone }: ToolCon
 }
 
 const messageAmount = ({ count: messages, tokens }: { readonly count: number; readonly tokens: number }): string =>
-  `${count(messages, "message")} (${formatCount(tokens)} tokens)`;
+  `${plural(messages, "message")} (${formatCount(tokens)} tokens)`;
 const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, openingCharsMax));
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,7 +200,7 @@ function fileResult({ file, message, content, tokens: read }: Of<"file">, contex
     ...(name === null ? [] : [quoteName(name)]),
     ...(mimeType === null ? [] : [firstLine(mimeType, 60)]),
     formatBytes(bytes),
-    ...(lineCount === null ? [] : [count(lineCount, "line")]),
+    ...(lineCount === null ? [] : [plural(lineCount, "line")]),
   ];
   return {
     text: lines(

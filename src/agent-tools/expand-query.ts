@@ -9,11 +9,10 @@ import { allConversations, conversationId, textOf, tokenCapOf } from "./argument
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
-import { count } from "./text.ts";
 import { defineTool } from "./define.ts";
 import type { Tool, ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import { withDeadline } from "../core/base/deadline.ts";
 
 const maxTokensDefault = 2_000;
@@ -112,7 +111,7 @@ const nothingRead = { summaries: [], messages: [], tokens: 0 } as const;
 function sourcesLine(answer: Answer, maxTokens = maxTokensDefault): string {
   const { citedIds, citedMessages, expandedSummaryCount, totalSourceTokens, truncated, by, partial } = answer;
   const cited = [...citedIds, ...citedMessages.map(messageName)];
-  const read = `${formatCount(totalSourceTokens)} tokens read, ${count(expandedSummaryCount, "summary", "summaries")} expanded`;
+  const read = `${formatCount(totalSourceTokens)} tokens read, ${plural(expandedSummaryCount, "summary", "summaries")} expanded`;
   return [
     `Sources: ${cited.length === 0 ? "none cited" : cited.join(", ")} (${read}).`,
     ...(by === "excerpts" ? ["These are excerpts; no model has read them."] : []),

@@ -6,9 +6,10 @@ import { LcmError } from "../core/base/errors.ts";
 import { isSummaryId, messageName } from "../core/model/types.ts";
 import type { SummaryId } from "../core/model/types.ts";
 import { conversationId, textOf, tokenCapOf } from "./arguments.ts";
-import { block, count, leftOutLine } from "./text.ts";
+import { block, leftOutLine } from "./text.ts";
 import { defineTool, withinGrant } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
+import { plural } from "../core/base/format.ts";
 
 export const summaryIds = {
   type: "array",
@@ -81,7 +82,7 @@ function remarks({ items, leftOut, isBounded, messagesBelow }: Expansion, maxDep
     ...(items.length === 0 && leftOut.items === 0 ? [`There is nothing below within maxDepth ${maxDepth}.`] : []),
     ...leftOutLine(leftOut, "Pass fewer summaryIds or a query"),
     ...(messagesBelow > 0
-      ? [`${count(messagesBelow, "message")} below not included: set includeMessages to true to read them.`]
+      ? [`${plural(messagesBelow, "message")} below not included: set includeMessages to true to read them.`]
       : []),
     ...(isBounded ? ["There is more below than one call can read: expand a summary further down."] : []),
   ];

@@ -9,10 +9,11 @@ import type { Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
-import { count, heading, quoteName } from "./text.ts";
+import { heading, quoteName } from "./text.ts";
 import { defineTool } from "./define.ts";
 import type { ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
+import { plural } from "../core/base/format.ts";
 
 const tokenCapDefault = 4_000;
 
@@ -85,7 +86,7 @@ export const grepTool = defineTool({
       return { text: sentences(lines), details: detailsOf(result, 0, caveats) };
     }
     const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
-    const found = count(blocks.length, "match", "matches");
+    const found = plural(blocks.length, "match", "matches");
     const order = orders[args.sort ?? (args.mode === "full_text" ? "hybrid" : "recency")];
     const cutLine = (shown: number): string =>
       `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise tokenCap or narrow the search`;
@@ -160,13 +161,13 @@ async function nothingFound(
   const within = conversations === null ? searched : searched.filter(({ id }) => conversations.includes(id));
   const sum = (of: "messages" | "summaries"): number => within.reduce((total, { totals }) => total + totals[of], 0);
   const kinds = {
-    messages: count(sum("messages"), "message"),
-    summaries: count(sum("summaries"), "summary", "summaries"),
-    both: `${count(sum("messages"), "message")} and ${count(sum("summaries"), "summary", "summaries")}`,
+    messages: plural(sum("messages"), "message"),
+    summaries: plural(sum("summaries"), "summary", "summaries"),
+    both: `${plural(sum("messages"), "message")} and ${plural(sum("summaries"), "summary", "summaries")}`,
     files: "the stored files",
   } as const;
   const time = since === undefined && before === undefined ? "" : ", limited to the given time range";
-  return `No matches in ${kinds[scope]} of ${count(conversations?.length ?? within.length, "conversation")}${time}`;
+  return `No matches in ${kinds[scope]} of ${plural(conversations?.length ?? within.length, "conversation")}${time}`;
 }
 
 function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {

@@ -11,7 +11,7 @@ import type { RecentItem } from "../core/recall/recent.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import type { ToolContext } from "./define.ts";
 import { formatRange } from "../core/base/time.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import type { Timestamp } from "../core/base/time.ts";
 
 const nameCharsMax = 80;
@@ -36,9 +36,6 @@ export function heading(
   return [id, ...what, ...when, ...where].join(" · ");
 }
 
-export const count = (amount: number, one: string, many = `${one}s`): string =>
-  `${formatCount(amount)} ${amount === 1 ? one : many}`;
-
 /** A summary or message under its heading, with as much of its text as was read. */
 export function block(context: ToolContext, item: Expanded | RecentItem): string {
   const { conversation, isWhole } = item;
@@ -55,16 +52,16 @@ export const leftOutLine = (
   { items, tokens }: { readonly items: number; readonly tokens: number },
   advice: string,
 ): readonly string[] =>
-  items === 0 ? [] : [`Left out: ${count(items, "item")} (${formatCount(tokens)} tokens). ${advice}.`];
+  items === 0 ? [] : [`Left out: ${plural(items, "item")} (${formatCount(tokens)} tokens). ${advice}.`];
 
 export function progressWords(progress: AskProgress): string {
   switch (progress.kind) {
     case "searching":
       return `searching for ${JSON.stringify(progress.query)}`;
     case "found":
-      return `found ${count(progress.summaries, "summary", "summaries")} and ${count(progress.messages, "message")}`;
+      return `found ${plural(progress.summaries, "summary", "summaries")} and ${plural(progress.messages, "message")}`;
     case "reading":
-      return `reading ${inShort(progress.ids)} (${count(progress.tokens, "token")})`;
+      return `reading ${inShort(progress.ids)} (${plural(progress.tokens, "token")})`;
     case "asking":
       return `asking ${progress.model}, step ${progress.step}`;
   }

@@ -1,6 +1,6 @@
 /** `lcm describe`: shows one summary, message or file by its id, with its sources and their size. */
 
-import { conversationOf } from "../../core/recall/describe.ts";
+import { conversationOf, messageRuns } from "../../core/recall/describe.ts";
 import type { Described } from "../../core/recall/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model/types.ts";
@@ -9,7 +9,6 @@ import type { Manifest, ManifestRow } from "../../core/model/store.ts";
 import { textLines } from "../../format/passages.ts";
 import { headline } from "../../format/conversations.ts";
 import { openingOf } from "../../format/messages.ts";
-import { messageRuns } from "../../format/summaries.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { everywhere } from "./_reach.ts";
 import { defineCommand, withLcm } from "./_session.ts";
@@ -83,7 +82,7 @@ function printSummary(session: Session, described: Of<"summary">): void {
   const { id, depth, level, tokens, earliestAt, latestAt, fileIds, rewriteReason, carriedFrom } = summary;
   const madeFrom =
     sources.messages.length > 0
-      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
+      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages).join(", ")}`
       : plural(sources.summaries.length, "summary", "summaries");
   printHead(session, id, paint.depth(depth, `summary, depth ${depth}`), [
     ...(earliestAt && latestAt ? [["when", formatRange(earliestAt, latestAt, context.zone)] as const] : []),

@@ -253,7 +253,7 @@ describe("dissolving", () => {
       const plan = await lcm.planDissolve({ conversation: target.id, summary: second });
       const { ordinal } = await itemOf(store, target.id, first);
       let change = await apply(lcm, target.id, first);
-      // Somebody else moves it again and again, just before it is applied.
+      // Another writer keeps moving it just before it is applied.
       const pending: Promise<unknown>[] = [];
       const move = async (): Promise<void> => {
         if (pending.length % 2 === 0) assert.equal((await store.undo(change)).kind, "undone");

@@ -58,14 +58,9 @@ export type Returning =
 
 const openingMax = 160;
 
-export const summaryInShort = ({ id, depth, tokens, earliestAt, latestAt, text }: Summary): SummaryInShort => ({
-  id,
-  depth,
-  tokens,
-  earliestAt,
-  latestAt,
-  opening: firstLine(text, openingMax),
-});
+export function summaryInShort({ id, depth, tokens, earliestAt, latestAt, text }: Summary): SummaryInShort {
+  return { id, depth, tokens, earliestAt, latestAt, opening: firstLine(text, openingMax) };
+}
 
 // ── Making room ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

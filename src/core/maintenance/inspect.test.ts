@@ -102,10 +102,10 @@ describe("inspecting a conversation", () => {
     "a total that the rows do not add up to": [{ recounted: { ...totals, contextTokens: 24 } }, "wrong_totals"],
     "a summary without sources": [{ sources: new Map([["sum_a", of([])]]), asides: new Set([1, 2]) }, "no_sources"],
     "a leaf that claims a depth": [{ summaries: [{ ...leaf, depth: 1 }] }, "wrong_depth"],
-    "a leaf that is called condensed": [{ summaries: [{ ...leaf, kind: "condensed" }] }, "wrong_depth"],
+    "a leaf marked as condensed": [{ summaries: [{ ...leaf, kind: "condensed" }] }, "wrong_depth"],
     "a range that its sources do not span": [{ summaries: [{ ...leaf, latestAt: time(3) }] }, "wrong_range"],
-    "a wrong count of what is below": [{ summaries: [{ ...leaf, descendants: 2 }] }, "wrong_descendants"],
-    "a summary that is among its own sources": [
+    "a wrong descendant count": [{ summaries: [{ ...leaf, descendants: 2 }] }, "wrong_descendants"],
+    "a summary that is its own source": [
       {
         summaries: [{ ...leaf, kind: "condensed", depth: 1 }],
         sources: new Map([["sum_a", of([], ["sum_a"])]]),
@@ -123,22 +123,22 @@ describe("inspecting a conversation", () => {
       },
       "summary_too_long",
     ],
-    "a text of last resort in place of a summary": [
-      { summaries: [{ ...leaf, level: "truncated" }] },
-      "summary_below_normal",
-    ],
+    "a truncated summary": [{ summaries: [{ ...leaf, level: "truncated" }] }, "summary_below_normal"],
     "a summary marked for rewrite": [
       { summaries: [{ ...leaf, rewriteReason: "a secret was forgotten" }] },
       "summary_outdated",
     ],
-    "a reference to nothing": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
-    "a row that search does not know": [{ search: { missing: [2 as MessageId], pending: 0 } }, "search_entry_missing"],
-    "a message that is gone": [{ gone: [{ message: 2 as MessageId, summary: "sum_a" }] }, "missing_message"],
+    "a dangling reference": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
+    "a row missing from the search index": [
+      { search: { missing: [2 as MessageId], pending: 0 } },
+      "search_entry_missing",
+    ],
+    "a missing message": [{ gone: [{ message: 2 as MessageId, summary: "sum_a" }] }, "missing_message"],
     "a file that was cut": [
       { alteredFiles: [{ id: "file_0123456789abcdef", stored: 2_000, found: 1_000 }] },
       "altered_file",
     ],
-    "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
+    "a file without its content": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
     "a time that is not UTC with milliseconds": [
       { messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] },
       "odd_time",

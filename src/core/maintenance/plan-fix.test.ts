@@ -76,52 +76,53 @@ const damages = {
   "a time in the format of SQL": (db, a) =>
     on(db, "messages", a, "created_at = replace(substr(created_at, 1, 19), 'T', ' ')"),
   "a time of another zone": (db, a) => on(db, "messages", a, "created_at = substr(created_at, 1, 19) || '+02:00'"),
-  "a time that is none": (db, a) => on(db, "messages", a, "created_at = 'yesterday'"),
+  "an invalid time": (db, a) => on(db, "messages", a, "created_at = 'yesterday'"),
   "a lost item": (db, a) => drop(db, "context_items", a),
   "many lost items": (db, a) => db.exec(`DELETE FROM context_items WHERE ordinal % ${2 + (a % 3)} = 0`),
   "a message twice in the context": (db, a, b) =>
     addItem(db, b, (table) => row(db, `${table} WHERE item_type = 'message'`, a)),
   "a summary twice in the context": (db, a, b) =>
     addItem(db, b, (table) => row(db, `${table} WHERE item_type = 'summary'`, a)),
-  "a message beside the summary that stands for it": (db, a, b) =>
+  "a message beside the summary that covers it": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "message", ...pick(row(db, "summary_messages", a), "message_id") })),
   "a summary beside the one that was made from it": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "summary", summary_id: row(db, "summary_parents", a)?.["parent_summary_id"] })),
   "an item of another conversation": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "message", ...pick(row(db, "messages", a), "message_id") })),
-  "an item that is no message": (db, a, b) => addItem(db, b, () => ({ item_type: "message", message_id: 100_000 + a })),
-  "an item that is no summary": (db, a, b) =>
+  "an item without its message": (db, a, b) =>
+    addItem(db, b, () => ({ item_type: "message", message_id: 100_000 + a })),
+  "an item without its summary": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "summary", summary_id: `sum_${String(a).padStart(16, "0")}` })),
   "an item at another place": (db, a, b) => on(db, "context_items", a, `ordinal = ${b % 2 === 0 ? -1 - b : 1_000 + b}`),
-  "two items in the place of each other": (db, a, b) => swap(db, "context_items", a, b),
+  "two swapped items": (db, a, b) => swap(db, "context_items", a, b),
   "a lost link to a message": (db, a) => drop(db, "summary_messages", a),
   "a lost link to a summary": (db, a) => drop(db, "summary_parents", a),
   "messages of a leaf in another order": (db, a, b) => on(db, "summary_messages", a, `ordinal = ${b}`),
   "summaries of a condensed one in another order": (db, a, b) => on(db, "summary_parents", a, `ordinal = ${b}`),
-  "a link to no message": (db, a, b) => link(db, "summary_messages", "message_id", a, 100_000 + b),
-  "a link to no summary": (db, a) => link(db, "summary_parents", "parent_summary_id", a, "sum_00000000000000ff"),
+  "a link to a missing message": (db, a, b) => link(db, "summary_messages", "message_id", a, 100_000 + b),
+  "a link to a missing summary": (db, a) => link(db, "summary_parents", "parent_summary_id", a, "sum_00000000000000ff"),
   "a link to another message": (db, a, b) =>
     link(db, "summary_messages", "message_id", a, row(db, "messages", b)?.["message_id"]),
   "a link to another summary": (db, a, b) =>
     link(db, "summary_parents", "parent_summary_id", a, row(db, "summaries", b)?.["summary_id"]),
   "a wrong depth": (db, a, b) => on(db, "summaries", a, `depth = ${b % 5}`),
-  "a leaf that is called condensed": (db, a) =>
-    on(db, "summaries", a, "kind = iif(kind = 'leaf', 'condensed', 'leaf')"),
+  "a leaf marked as condensed": (db, a) => on(db, "summaries", a, "kind = iif(kind = 'leaf', 'condensed', 'leaf')"),
   "a wrong range": (db, a) => on(db, "summaries", a, "earliest_at = '2020-01-01 00:00:00', latest_at = NULL"),
-  "a wrong count of what is below": (db, a, b) => on(db, "summaries", a, `descendant_count = ${b}`),
+  "a wrong descendant count": (db, a, b) => on(db, "summaries", a, `descendant_count = ${b}`),
   "wrong totals": (db, a, b) => on(db, "conversations", a, `context_tokens = ${b}, message_count = message_count + 1`),
-  "a message that is gone": (db, a) => drop(db, "messages", a),
-  "a summary that is gone": (db, a) => drop(db, "summaries", a),
-  "a message that search does not know": (db, a) => db.exec(`DELETE FROM messages_fts WHERE rowid = ${1 + (a % 30)}`),
-  "a summary that search does not know": (db, a) =>
+  "a missing message": (db, a) => drop(db, "messages", a),
+  "a missing summary": (db, a) => drop(db, "summaries", a),
+  "a message missing from the search index": (db, a) =>
+    db.exec(`DELETE FROM messages_fts WHERE rowid = ${1 + (a % 30)}`),
+  "a summary missing from the search index": (db, a) =>
     db.exec(`DELETE FROM summaries_fts WHERE rowid = (SELECT search_id FROM summaries LIMIT 1 OFFSET ${a % 5})`),
-  "a search entry of nothing": (db, a) =>
+  "an orphaned search entry of a message": (db, a) =>
     db.exec(`INSERT INTO messages_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
-  "a search entry of no summary": (db, a) =>
+  "an orphaned search entry of a summary": (db, a) =>
     db.exec(`INSERT INTO summaries_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
-  "a part of nothing": (db, a) =>
+  "an orphaned part": (db, a) =>
     db.exec(`INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (${100_000 + a}, 0, 'text')`),
-  "a branch that was left and is no longer marked so": (db) => db.exec("UPDATE messages SET aside = NULL"),
+  "an abandoned branch without its mark": (db) => db.exec("UPDATE messages SET aside = NULL"),
 } as const satisfies Readonly<Record<string, (db: DatabaseSync, a: number, b: number) => void>>;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -150,7 +151,7 @@ function withRow(db: DatabaseSync, table: string, chance: number, statement: (wh
   run(db, statement(where), ...keys.map((key) => found[key]));
 }
 
-/** The last rowid, which `run` tells too, can be one inside the search index, beyond what a number holds. */
+/** `run` also returns the last rowid, which can be one of the search index and exceed a safe integer. */
 function run(db: DatabaseSync, words: string, ...values: readonly unknown[]): void {
   const statement = db.prepare(words);
   statement.setReadBigInts(true);
@@ -240,7 +241,7 @@ const texts = (path: string): readonly unknown[] => {
   }
 };
 
-/** Whether there was something to mend. */
+/** Whether there was something to fix. */
 async function checkMending(list: readonly Damage[]): Promise<boolean> {
   const path = damaged(list);
   const store = await openSqlite({ path, housekeeping: false });
@@ -257,7 +258,7 @@ async function checkMending(list: readonly Damage[]): Promise<boolean> {
     assert.ok(isNothing(await planFixes(store, null)), "a second time there is nothing to do");
     assert.deepEqual(left.filter(({ code }) => code === "lost_message").map(told), []);
     assert.deepEqual(texts(path), said, "every text is where it was");
-    // What needs a decision or a backup is still told.
+    // Findings that need a decision or a backup remain.
     const stays = findings.filter(({ code, remedy }) => remedy === "lcm restore" && code !== "out_of_order");
     const still = new Set(left.map(({ code, subject }) => `${code} ${subject}`));
     for (const finding of stays)
@@ -306,8 +307,8 @@ async function checkDissolving(list: readonly Damage[]): Promise<void> {
   }
 }
 
-/** Only a backup mends it. */
-const loss: keyof typeof damages = "a link to no message";
+/** Only a backup fixes it. */
+const loss: keyof typeof damages = "a link to a missing message";
 
 const isTangled = ({ code }: Finding): boolean => code === "doubled_message" || code === "out_of_order";
 
@@ -409,7 +410,7 @@ describe("fixing", () => {
   });
 
   it("of one conversation does not touch the rest of the file", async () => {
-    const store = await openSqlite({ path: damaged([["a part of nothing", 1, 1]]), housekeeping: false });
+    const store = await openSqlite({ path: damaged([["an orphaned part", 1, 1]]), housekeeping: false });
     try {
       const [{ id } = assert.fail("one is there")] = await store.conversations();
       assert.deepEqual((await planFixes(store, null)).orphans, { rows: 1, searchEntries: 0 });
@@ -479,7 +480,7 @@ describe("fixing", () => {
       "a link to another summary",
       "a lost link to a message",
       "a lost link to a summary",
-      "a branch that was left and is no longer marked so",
+      "an abandoned branch without its mark",
     ] as const;
     await fc.assert(
       fc.asyncProperty(

@@ -202,7 +202,7 @@ describe("pruning", () => {
 });
 
 describe("guarantee 28, prune part: it can run while the host is writing", () => {
-  /** Somebody says something in a conversation whenever it is about to be archived, or to go. */
+  /** Adds a message to a conversation whenever it is about to be archived or deleted. */
   const meddling =
     (method: "archive" | "remove", times: number, say: string) =>
     (store: Store): Store => {

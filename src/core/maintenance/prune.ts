@@ -91,20 +91,12 @@ function toPruned(conversation: Conversation, extent: Extent, going: ReadonlySet
   const { messages, summaries } = conversation.totals;
   const { bytes, files, fileBytes } = extent;
   const staying = (ids: readonly ConversationId[]): readonly ConversationId[] => ids.filter((each) => !going.has(each));
+  const about = { conversation: id, revision, title, sessionKey, sessionId, active, hidden, messages, summaries };
+  const size = { bytes, files, fileBytes };
   return {
-    conversation: id,
-    revision,
-    title,
-    sessionKey,
-    sessionId,
-    active,
-    hidden,
-    messages,
-    summaries,
+    ...about,
     lastActivityAt: lastActivity(conversation),
-    bytes,
-    files,
-    fileBytes,
+    ...size,
     warnings: [
       ...(active && !hidden && conversation.hostCursor !== null
         ? ["the host still has this session and will store it again from the start when it next opens it"]

@@ -114,19 +114,9 @@ export function planRewritesOf(skeleton: Skeleton, wanted: ReadonlySet<SummaryId
       continue;
     }
     const sourceTokens = sources.reduce<number>((sum, each) => sum + (tokensOf.get(each) ?? 0), 0);
-    targets.push({
-      conversation,
-      summary: id,
-      depth,
-      level,
-      tokens,
-      earliestAt,
-      latestAt,
-      sources: sources.length,
-      sourceTokens,
-      targetTokens: targetTokensOf(rules, depth, sourceTokens),
-      template: templateNameOf(depth),
-    });
+    const facts = { depth, level, tokens, earliestAt, latestAt, sources: sources.length, sourceTokens };
+    const targetTokens = targetTokensOf(rules, depth, sourceTokens);
+    targets.push({ conversation, summary: id, ...facts, targetTokens, template: templateNameOf(depth) });
   }
   return { targets, skipped };
 }

@@ -399,7 +399,7 @@ describe("guarantee 25: files of copied messages", () => {
       await fold(source, [copied.id]);
       for (const each of [target, other])
         await store.append(each.id, [said("t1", `what is in ${copied.id} and ${kept.id}?`)]);
-      // Its summaries name whatever somebody has typed.
+      // Its summaries name any id that somebody typed.
       for (const each of [target, other]) await fold(each, [copied.id, kept.id]);
       await apply(lcm, source.id, target.id);
       assert.equal((await read(lcm, copied.id, only(target.id))).kind, "file");

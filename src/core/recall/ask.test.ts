@@ -28,7 +28,7 @@ const question = "Which ferry do we take to the island?";
 interface Ground {
   readonly store: Store;
   readonly id: ConversationId;
-  /** The message that answers the question, and the leaf that stands for it. */
+  /** The message that answers the question, and the leaf that covers it. */
   readonly answer: MessageId;
   readonly leaf: SummaryId | null;
   /** Every grant that was ever issued. */

@@ -2,7 +2,7 @@
 
 import { checkWhole, LcmError } from "../base/errors.ts";
 import { fileIdsOf } from "../ingest/large-content.ts";
-import { isFileId, isSummaryId } from "../model/types.ts";
+import { isFileId, isSummaryId, messageName } from "../model/types.ts";
 import type {
   ConversationId,
   FileId,
@@ -101,6 +101,17 @@ export function conversationOf(described: Described): ConversationId {
     case "file":
       return described.file.conversation;
   }
+}
+
+/** `msg_4…msg_9`, `msg_12`: consecutive messages as ranges. */
+export function messageRuns(ids: readonly MessageId[], dash = "…"): readonly string[] {
+  const runs: [first: MessageId, last: MessageId][] = [];
+  for (const id of ids) {
+    const run = runs.at(-1);
+    if (run?.[1] === id - 1) run[1] = id;
+    else runs.push([id, id]);
+  }
+  return runs.map((ends) => [...new Set(ends)].map(messageName).join(dash));
 }
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────

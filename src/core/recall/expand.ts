@@ -169,31 +169,14 @@ function worthReading(messages: readonly MessageId[], scores: Scores | null): re
   return (relevant.length === 0 ? messages : relevant).slice(0, messagesMax);
 }
 
-export const summaryToItem = (summary: Summary): Expanded => ({
-  kind: "summary",
-  id: summary.id,
-  conversation: summary.conversation,
-  depth: summary.depth,
-  text: summary.text,
-  tokens: summary.tokens,
-  isWhole: true,
-  at: summary.earliestAt ?? summary.createdAt,
-  latestAt: summary.latestAt,
-  rank: 0,
-});
+export function summaryToItem({ id, conversation, depth, text, tokens, ...summary }: Summary): Expanded {
+  const times = { at: summary.earliestAt ?? summary.createdAt, latestAt: summary.latestAt };
+  return { kind: "summary", id, conversation, depth, text, tokens, isWhole: true, ...times, rank: 0 };
+}
 
-export const messageToItem = ({ id, conversation, seq, role, text, tokens, at }: Message): Expanded => ({
-  kind: "message",
-  id,
-  conversation,
-  seq,
-  role,
-  text,
-  tokens,
-  isWhole: true,
-  at,
-  rank: 0,
-});
+export function messageToItem({ id, conversation, seq, role, text, tokens, at }: Message): Expanded {
+  return { kind: "message", id, conversation, seq, role, text, tokens, isWhole: true, at, rank: 0 };
+}
 
 // ── Relevance ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

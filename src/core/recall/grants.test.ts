@@ -64,7 +64,7 @@ const open = async (store: Store, grant: GrantId, leaf: SummaryId, tokenCap?: nu
     return { value, charges };
   });
 
-/** Fails as told, and never comes to reading. */
+/** Fails with this message before anything is read. */
 async function readsNothing(store: Store, grant: GrantId, words: RegExp): Promise<void> {
   const read = async (): Promise<never> => assert.fail("nothing may be read");
   await assert.rejects(readGranted(store, grant, undefined, read), { code: "denied", message: words });

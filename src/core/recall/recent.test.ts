@@ -447,7 +447,7 @@ describe("recent activity", () => {
   });
 });
 
-/** The messages that something told stands for. */
+/** The messages that an item covers. */
 async function below(store: Store, { kind, id }: Recent["items"][number]): Promise<readonly MessageId[]> {
   if (kind === "message") return [id];
   const found: MessageId[] = [];

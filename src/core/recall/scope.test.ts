@@ -25,7 +25,7 @@ async function open(): Promise<Store> {
   return store;
 }
 
-/** Everything that can be somebody's: seen from `own`, which is the newest segment of agent one's session. */
+/** One conversation of every kind, relative to `own`, the newest segment of agent one's session. */
 const people = ["own", "segment", "hidden segment", "same agent", "hidden same agent", "another agent"] as const;
 const nobodys = ["no agent", "no agent, same key", "another agent, same key", "hidden of another agent"] as const;
 type Whose = (typeof people)[number] | (typeof nobodys)[number];
@@ -39,7 +39,7 @@ async function ground(): Promise<{ readonly store: Store; readonly ids: Readonly
     return (await store.conversation(id)) ?? assert.fail("it is there");
   };
   const made: Record<Whose, Conversation> = {
-    // First, since later it would be taken for one more of somebody's.
+    // Opened first: later it would count as a segment of another session.
     "no agent, same key": await store.openSession({ sessionId: "s10", sessionKey: "main" }),
     "hidden segment": await hidden(await store.openSegment({ sessionId: "s1", ...one })),
     segment: await store.openSegment({ sessionId: "s2", ...one }),

@@ -11,7 +11,6 @@ import { changedSettings } from "../../core/model/settings.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
 import { firstLine } from "../../core/base/excerpt.ts";
-import { count } from "../../agent-tools/text.ts";
 import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
 import { describeError } from "./runtime.ts";
@@ -21,7 +20,7 @@ import type { Service } from "./sessions.ts";
 import { drainToReset } from "./read-transcript.ts";
 import { findActive } from "./segments.ts";
 import { formatTimestamp, msToTimestamp } from "../../core/base/time.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import type { Due } from "../../core/compaction/due.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -143,7 +142,7 @@ async function showStatus(request: Request): Promise<readonly string[]> {
   return [
     concerns.length === 0
       ? "✅ **Lossless Claw**: all is well"
-      : `⚠️ **Lossless Claw**: ${count(concerns.length, "thing")} to look at`,
+      : `⚠️ **Lossless Claw**: ${plural(concerns.length, "thing")} to look at`,
     ...concerns.map((concern) => `- ${concern}`),
     ...section(`This session${number === null ? "" : ` (conversation ${number})`}`, sessionLines(request, state)),
     ...(state === null ? [] : section("Database", databaseLines(state.store))),
@@ -202,7 +201,7 @@ function concernsOf({ runtime, call, clock }: Request, state: State | null): rea
     (last?.outcome === "failed" || last?.outcome === "waiting") && "The last compaction did not finish; see below",
     trouble !== undefined &&
       `While ${trouble.doing}: ${trouble.message} (${clock(trouble.at)})` +
-        (earlier === 0 ? "" : `. ${count(earlier, "earlier problem")} in OpenClaw's log`),
+        (earlier === 0 ? "" : `. ${plural(earlier, "earlier problem")} in OpenClaw's log`),
     unknownKeys.length > 0 && `Unknown setting in the plugin's config: ${unknownKeys.map(code).join(", ")}`,
   ].filter((concern) => concern !== false);
 }
@@ -236,18 +235,18 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
   const newest = formatCount(runtime.settings.values.freshTailCount);
   const [context, budget, threshold] = [due.contextTokens, due.budget, due.thresholdTokens].map(formatCount);
   return [
-    `${count(totals.messages, "message")} stored` +
-      (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${count(earlier.length, "earlier segment")}`),
+    `${plural(totals.messages, "message")} stored` +
+      (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${plural(earlier.length, "earlier segment")}`),
     `Context: ${context} of ${budget} tokens, folded above ${threshold}`,
-    `Not folded: ${count(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
+    `Not folded: ${plural(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
       `the newest ${newest} are never folded`,
-    `${count(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
+    `${plural(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
     `${dueText(due)}, ${runtime.isCompacting(conversation.id) ? "compaction running" : "none running"}`,
     ...(last === null ? [] : [`Last compaction: ${errorText(last.message)} (${clock(last.at)})`]),
     ...(caughtUp === 0
       ? []
       : [
-          `${count(caughtUp, "message")} came outside a finished turn (commands, failed turns, turns of another ` +
+          `${plural(caughtUp, "message")} came outside a finished turn (commands, failed turns, turns of another ` +
             "engine), also stored",
         ]),
   ];
@@ -269,14 +268,14 @@ function databaseLines(status: StoreStatus): readonly string[] {
   const below = Object.entries(belowNormal).filter(([, amount]) => amount > 0);
   const levels = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
   return [
-    `${count(messages, "message")} in ${count(conversations, "conversation")}, ${formatBytes(bytes)}`,
-    `${count(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
+    `${plural(messages, "message")} in ${plural(conversations, "conversation")}, ${formatBytes(bytes)}`,
+    `${plural(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
     code(path),
   ];
 }
 
 function spendText({ usage, callsMax, windowMinutes }: Spend): string {
-  const window = windowMinutes === 60 ? "hour" : count(windowMinutes, "minute");
+  const window = windowMinutes === 60 ? "hour" : plural(windowMinutes, "minute");
   const [calls, most, failures] = [usage.calls, callsMax, usage.failures].map(formatCount);
   return `${calls} of ${most} in the last ${window}, ${failures} failed`;
 }
@@ -308,7 +307,7 @@ async function examine(request: Request): Promise<readonly string[]> {
   const messages = segments.reduce((sum, { totals }) => sum + totals.messages, 0);
   const summaries = segments.reduce((sum, { totals }) => sum + totals.summaries, 0);
   return [
-    `${verdictOf(findings)}: ${count(messages, "message")} and ${count(summaries, "summary", "summaries")} checked.`,
+    `${verdictOf(findings)}: ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")} checked.`,
     ...(await groupsOf(lcm.store, findings)).map(({ severity, sentence: all, findings: [first, ...others] }) => {
       const more = others.length === 0 ? "" : ` (and ${formatCount(others.length)} more like it)`;
       return `- ${marks[severity]} ${sentence(all ?? `${first?.message}${more}`)}`;
@@ -320,8 +319,8 @@ async function examine(request: Request): Promise<readonly string[]> {
 function verdictOf(findings: readonly Finding[]): string {
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const warnings = findings.filter(({ severity }) => severity === "warning").length;
-  if (errors > 0) return `❌ **Problems found**, ${count(errors, "error")}`;
-  return warnings > 0 ? `⚠️ **Nothing lost or broken**, ${count(warnings, "warning")}` : "✅ **All is well**";
+  if (errors > 0) return `❌ **Problems found**, ${plural(errors, "error")}`;
+  return warnings > 0 ? `⚠️ **Nothing lost or broken**, ${plural(warnings, "warning")}` : "✅ **All is well**";
 }
 
 // ── Compact ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -365,6 +364,6 @@ function nextSteps({ outcome, passes }: CompactReport, { freshTailCount }: Setti
     case "idle":
     case "under":
     case "settled":
-      return passes.length > 0 ? [] : [`The newest ${count(freshTailCount, "message")} are never folded.`];
+      return passes.length > 0 ? [] : [`The newest ${plural(freshTailCount, "message")} are never folded.`];
   }
 }

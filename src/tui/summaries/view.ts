@@ -9,7 +9,8 @@ import { nameOf } from "../../format/conversations.ts";
 import { textLines } from "../../format/passages.ts";
 import type { Paint } from "../../format/paint.ts";
 import type { Fact } from "../../format/status.ts";
-import { levelWords, messageRuns } from "../../format/summaries.ts";
+import { messageRuns } from "../../core/recall/describe.ts";
+import { levelWords } from "../../format/summaries.ts";
 import type { Frame } from "../contract.ts";
 import { beside, ends, row as drawRow, rule, windowed } from "../widgets/draw.ts";
 import type { List } from "../widgets/list.ts";
@@ -319,7 +320,7 @@ function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { p
   const { rewriteReason, carriedFrom, fileIds } = summary;
   const madeFrom =
     sources.messages.length > 0
-      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
+      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages).join(", ")}`
       : sources.summaries.length > 0
         ? `${plural(sources.summaries.length, "summary", "summaries")}: ${someOf(sources.summaries)}`
         : "nothing that is here";
