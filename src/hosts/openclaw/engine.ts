@@ -1,6 +1,7 @@
 /**
- * The context engine that the host calls: stores its transcript, builds prompts and starts compaction. Storing and prompting never call a model. Problems are recorded and the host still gets an answer; only a turn that
- * could not be stored is an error, because the host then commits it again.
+ * The context engine that the host calls: stores its transcript, builds prompts and starts compaction. Storing and
+ * prompting never call a model. Problems are recorded and the host still gets an answer; only a turn that could not be
+ * stored is an error, because the host then commits it again.
  */
 
 import { pair } from "../../core/assembly/pair-results.ts";
