@@ -22,12 +22,12 @@ function report(error: unknown, { json = false, debug = false, columns = 80 } = 
 }
 
 describe("a failure", () => {
-  it("has an exit status of its own for every code", () => {
+  it("has its own exit status for every code", () => {
     const statuses = errorCodes.map((code) => report(new LcmError(code, "it failed")).status);
     assert.deepEqual(statuses, [2, 3, 4, 5, 6, 7]);
   });
 
-  it("says what happened and what to do, on stderr alone", () => {
+  it("reports what happened and what to do, only on stderr", () => {
     const { stdout, stderr } = report(new LcmError("not_found", "there is none", { hint: "make one" }));
     assert.equal(stderr, "error: there is none\nhint: make one\n");
     assert.equal(stdout, "");
@@ -38,18 +38,18 @@ describe("a failure", () => {
     assert.equal(stderr, "error: so it\nis\nhint: name\nanother\n");
   });
 
-  it("is JSON for programs, and nothing else", () => {
+  it("is only JSON for programs", () => {
     const { stdout, stderr } = report(new LcmError("denied", "no", { hint: "ask" }), { json: true });
     assert.deepEqual(JSON.parse(stdout), { error: { code: "denied", message: "no", hint: "ask" } });
     assert.equal(stderr, "");
   });
 
-  it("of the operating system is told by its code", () => {
+  it("of the operating system is classified by its code", () => {
     assert.equal(report(Object.assign(new Error("EACCES: no"), { code: "EACCES" })).status, 5);
     assert.equal(report(Object.assign(new Error("ENOSPC: full"), { code: "ENOSPC" })).status, 6);
   });
 
-  it("that nobody expected is one line with status 70, and has its stack only when asked for", () => {
+  it("that is unexpected is one line with status 70, with its stack only on request", () => {
     const bug = new TypeError("x is not a function");
     const { status, stderr } = report(bug);
     assert.equal(status, 70);

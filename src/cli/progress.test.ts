@@ -18,7 +18,7 @@ function createTerminal(columns: number, isTerminal = true) {
 }
 
 describe("progress", () => {
-  it("says nothing where there is no terminal", () => {
+  it("shows nothing without a terminal", () => {
     const { progress, clock, written } = createTerminal(80, false);
     clock.ms = 5_000;
     progress.update({ done: 1, of: 2, unit: "rows" });
@@ -26,14 +26,14 @@ describe("progress", () => {
     assert.equal(written(), "");
   });
 
-  it("says nothing about work that is over at once", () => {
+  it("shows nothing for short work", () => {
     const { progress, clock, written } = createTerminal(80);
     for (clock.ms = 0; clock.ms < 200; clock.ms += 10) progress.update({ done: clock.ms, of: 200, unit: "rows" });
     progress.end();
     assert.equal(written(), "");
   });
 
-  it("shows how far it is and how long it will take, in one line, and cleans up", () => {
+  it("shows the progress and the time left on one line, and cleans up", () => {
     const { progress, clock, written } = createTerminal(90);
     clock.ms = 10_000;
     progress.update({ done: 250_000_000, of: 1_000_000_000, unit: "bytes" });
@@ -43,7 +43,7 @@ describe("progress", () => {
     assert.equal(written(), "\r\u001b[2K");
   });
 
-  it("makes room for what else is worth knowing by a shorter bar", () => {
+  it("shortens the bar to make room for details", () => {
     const { progress, clock, written } = createTerminal(80);
     clock.ms = 10_000;
     progress.update({ done: 3, of: 12, unit: "passes", detail: "d0, 48,300 tokens saved" });
@@ -53,7 +53,7 @@ describe("progress", () => {
     );
   });
 
-  it("never fills a line to its end, however narrow", () => {
+  it("never fills a whole line, however narrow", () => {
     for (let columns = 20; columns < 100; columns++) {
       const { progress, clock, written } = createTerminal(columns);
       clock.ms = 10_000;
@@ -62,7 +62,7 @@ describe("progress", () => {
     }
   });
 
-  it("says what is being done where nobody knows how much of it there is, and cleans up", () => {
+  it("describes work of unknown length, and cleans up", () => {
     const { progress, clock, written } = createTerminal(40);
     progress.say("searching");
     assert.equal(written(), "");
@@ -75,7 +75,7 @@ describe("progress", () => {
     assert.equal(written(), "\r\u001b[2K");
   });
 
-  it("redraws no more often than one can see", () => {
+  it("redraws no more often than is visible", () => {
     const { progress, clock, written } = createTerminal(80);
     let draws = 0;
     for (clock.ms = 1_000; clock.ms < 2_000; clock.ms += 1) {

@@ -30,7 +30,7 @@ function ground() {
 }
 
 describe("the host's transcripts", () => {
-  it("are found with their agents, the newest first, and named by their headers", async () => {
+  it("are found with their agents, newest first, and named by their headers", async () => {
     const { write, port } = ground();
     const older = write("main/sessions/a.jsonl", header("session-a") + said("1", "hello"));
     write("research/sessions/b.jsonl", said("1", "hello"));
@@ -67,7 +67,7 @@ describe("the host's transcripts", () => {
     await port.close();
   });
 
-  it("are told apart by their last message, however long that is and whatever follows it", async () => {
+  it("are compared by their last message, however long it is and whatever follows it", async () => {
     const { write, port, only } = ground();
     const path = write("main/sessions/a.jsonl", header("a") + said("1", "x".repeat(200_000)));
     appendFileSync(path, `${JSON.stringify({ type: "custom", id: "2", data: "y".repeat(70_000) })}\n{"torn":`);
@@ -76,7 +76,7 @@ describe("the host's transcripts", () => {
     await port.close();
   });
 
-  it("are told apart by the place of their last line where lines have no ids", async () => {
+  it("are compared by the position of the last line if lines have no ids", async () => {
     const { write, port, only } = ground();
     const path = write("main/sessions/chat.jsonl", plain("one") + plain("two"));
     await port.importTranscript(await only(), () => undefined);
@@ -86,7 +86,7 @@ describe("the host's transcripts", () => {
     await port.close();
   });
 
-  it("are not imported where nothing may be written", async () => {
+  it("are not imported without write permission", async () => {
     const { write, only, port } = ground();
     write("main/sessions/a.jsonl", said("1", "hello"));
     const reader = portOver(port.path, { sessions: port.sessions, readOnly: true });

@@ -31,7 +31,7 @@ const textsOf = (lines: readonly SourceLine[]): readonly string[] =>
 const isInvalid = (error: unknown): boolean => error instanceof LcmError && error.code === "invalid";
 
 describe("a transcript of lines", () => {
-  it("is read whatever its line ends, and without its byte-order mark", async () => {
+  it("accepts any line ending, and drops the byte-order mark", async () => {
     const { lines } = await read(write('\ufeff{"a":1}\r\n\r\n{"b":"\ufeff"}\n'));
     assert.deepEqual(textsOf(lines), ['{"a":1}', "", '{"b":"\ufeff"}']);
     assert.deepEqual(
@@ -40,7 +40,7 @@ describe("a transcript of lines", () => {
     );
   });
 
-  it("tells where its last line is torn", async () => {
+  it("reports an incomplete last line", async () => {
     const whole = await read(write('{"a":1}\n{"b":2}\n'));
     const torn = await read(write('{"a":1}\n{"b":'));
     assert.equal(whole.torn, null);
@@ -48,14 +48,14 @@ describe("a transcript of lines", () => {
     assert.deepEqual(textsOf(torn.lines), ['{"a":1}', '{"b":']);
   });
 
-  it("keeps characters whole that lie across two reads", async () => {
+  it("keeps characters intact across two reads", async () => {
     const line = JSON.stringify({ text: "日本語👍".repeat(60_000) });
     const { lines, bytes } = await read(write(`${line}\n${line}\n`));
     assert.deepEqual(textsOf(lines), [line, line]);
     assert.equal(bytes, 2 * (Buffer.byteLength(line) + 1));
   });
 
-  it("names a line that is not UTF-8 instead of changing it, and goes on", async () => {
+  it("reports a line that is not UTF-8 instead of changing it, and continues", async () => {
     const { lines, unreadable } = await read(write(Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":3}\n', "latin1")));
     assert.deepEqual(textsOf(lines), ['{"a":1}', '{"c":3}']);
     assert.deepEqual(unreadable, [{ position: 2, reason: "the line is not valid UTF-8" }]);
@@ -72,7 +72,7 @@ describe("a transcript that is one document", () => {
     { role: "assistant", content: "b" },
   ];
 
-  it("is a list of messages, or an object that holds one", async () => {
+  it("is a list of messages, or an object that contains one", async () => {
     for (const document of [messages, { messages }]) {
       for (const space of [0, 2]) {
         const { lines } = await read(write(JSON.stringify(document, null, space), `chat-${++files}.json`));
@@ -84,28 +84,28 @@ describe("a transcript that is one document", () => {
     }
   });
 
-  it("keeps what it says besides its messages", async () => {
+  it("keeps the other fields of the document", async () => {
     const { lines } = await read(write(JSON.stringify({ id: "s1", title: "a chat", messages }), "about.json"));
     assert.deepEqual(lines[0], { position: 0, value: { type: "session", id: "s1", title: "a chat" } });
     assert.equal(lines.length, 3);
   });
 
-  it("may be lines after all, whatever its name", async () => {
+  it("may have one value per line, whatever its name", async () => {
     const text = messages.map((message) => JSON.stringify(message)).join("\n");
     assert.deepEqual(textsOf((await read(write(text, "lines.json"))).lines), text.split("\n"));
     const one = JSON.stringify(messages[0]);
     assert.deepEqual(textsOf((await read(write(one, "one.json"))).lines), [one]);
   });
 
-  it("is refused when it is something else", async () => {
+  it("is refused if it is something else", async () => {
     await assert.rejects(read(write('{"name":"a package"}', "package.json")), isInvalid);
     await assert.rejects(read(write('[{"role":"user"', "cut.json")), isInvalid);
     await assert.rejects(read(write(Buffer.from("\ufeff[]", "utf16le"), "utf16.json")), isInvalid);
   });
 });
 
-describe("the paths that a person names", () => {
-  it("may be folders, which stand for the transcripts in them", async () => {
+describe("paths on the command line", () => {
+  it("may be folders, which include their transcripts", async () => {
     const folder = join(scratch, "sessions");
     mkdirSync(join(folder, "below"), { recursive: true });
     for (const name of ["b.jsonl", "a.json", "c.txt", "d.jsonl.lock", "below/e.jsonl"])
@@ -121,7 +121,7 @@ describe("the paths that a person names", () => {
     );
   });
 
-  it("must exist, and a folder must hold some", async () => {
+  it("must exist, and a folder must contain transcripts", async () => {
     mkdirSync(join(scratch, "empty"));
     for (const path of ["nowhere.jsonl", "empty"]) {
       await assert.rejects(
@@ -131,7 +131,7 @@ describe("the paths that a person names", () => {
     }
   });
 
-  it("must be files: what a pipe brings is not read", { skip: withoutShell }, async () => {
+  it("must be files: pipes are refused", { skip: withoutShell }, async () => {
     const folder = join(scratch, "pipes");
     mkdirSync(folder);
     writeFileSync(join(folder, "a.jsonl"), "");
@@ -149,7 +149,7 @@ describe("the paths that a person names", () => {
     );
   });
 
-  it("are refused when they are databases, whatever they are called", async () => {
+  it("are refused if they are databases, whatever their names", async () => {
     for (const name of ["some.db", "some.jsonl"]) {
       await assert.rejects(
         read(write("SQLite format 3\0 and pages of it\n", name)),
@@ -158,7 +158,7 @@ describe("the paths that a person names", () => {
     }
   });
 
-  it("name a session that its file does not name", () => {
+  it("give a session its id if the file has none", () => {
     assert.equal(sessionNameOf("/a/b/2026-chat.jsonl"), "2026-chat");
     assert.equal(sessionNameOf("notes"), "notes");
   });

@@ -28,17 +28,17 @@ const report: AssemblyReport = {
   origins: [],
 };
 
-describe("the make-up of a prompt", () => {
-  it("is as wide as asked, the deepest summaries first and what is free last", () => {
+describe("the bar of a prompt", () => {
+  it("has the given width, with the deepest summaries first and free space last", () => {
     assert.equal(bar(promptBar(report, paint), 40), "▓▓▓▓░░░░░░░░░░────━━━━━━━━━━━━··········");
   });
 
-  it("is told apart by shape where there are no colours", () => {
+  it("uses different shapes, so that it works without colours", () => {
     const shapes = promptBar(report, paint).map(({ cell }) => cell);
     assert.equal(new Set(shapes).size, shapes.length);
   });
 
-  it("is explained in lines that fit", () => {
+  it("has a legend that fits", () => {
     const lines = legend(promptBar(report, paint), 50);
     for (const line of lines) assert.ok(widthOf(line) <= 50, line);
     assert.equal(
@@ -49,28 +49,28 @@ describe("the make-up of a prompt", () => {
 });
 
 describe("cells", () => {
-  it("add up to the width, and whatever is there at all has one", () => {
+  it("add up to the width, with at least one for every amount", () => {
     assert.deepEqual(cellsOf([1, 1_000_000, 1], 10), [1, 8, 1]);
     assert.deepEqual(cellsOf([1, 1, 1], 10), [4, 3, 3]);
     assert.deepEqual(cellsOf([0, 5, 0], 4), [0, 4, 0]);
     assert.deepEqual(cellsOf([0, 0], 4), [0, 0]);
   });
 
-  it("are one each where there are more kinds than room", () => {
+  it("are one each if there are more kinds than room", () => {
     assert.deepEqual(cellsOf([5, 5, 5], 2), [1, 1, 1]);
   });
 });
 
 describe("before and after", () => {
-  it("are bars to one scale, and say how much less it is", () => {
+  it("are bars on one scale, with the percentage", () => {
     assert.deepEqual(comparison(1_000, 250, 26, paint), ["█████████████  1,000", "███              250  −75%"]);
   });
 
-  it("fit the width where it is more", () => {
+  it("fit the width if the amount grows", () => {
     assert.deepEqual(comparison(250, 1_000, 27, paint), ["███              250", "█████████████  1,000  +300%"]);
   });
 
-  it("claim nothing where nothing changed", () => {
+  it("show no percentage if nothing changed", () => {
     assert.deepEqual(comparison(100, 100, 20, paint), ["███████████████  100", "███████████████  100"]);
     assert.deepEqual(
       comparison(0, 0, 20, paint).map((line) => line.trim()),

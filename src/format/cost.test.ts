@@ -16,8 +16,8 @@ const plan: CompactionPlan = {
   tokensAfter: 12_000,
   passes: [leaf, leaf, leaf, leaf, condensed],
 };
-describe("what a model is asked for", () => {
-  it("is a call for each pass, with its sources and what stands around them", () => {
+describe("the cost of a plan", () => {
+  it("is one call per pass, with its sources and the prompt around them", () => {
     const { calls, inputTokens, outputTokens } = costOf(plan, builtInTemplates, null);
     assert.deepEqual([calls, outputTokens], [5, 6_800]);
     assert.ok(inputTokens > 84_800 && inputTokens < 1.25 * 84_800, String(inputTokens));

@@ -5,14 +5,14 @@ import { createPaint } from "./paint.ts";
 import { widthOf } from "./width.ts";
 
 describe("a diff of two texts", () => {
-  it("is what `diff -u` would say, with no word on line ends", () => {
+  it("is like that of `diff -u`, without remarks on line ends", () => {
     assert.equal(
       unifiedDiff("kept\nold\nkept too", "kept\nnew\nmore\nkept too"),
       "--- old\n+++ new\n@@ -1,3 +1,4 @@\n kept\n-old\n+new\n+more\n kept too\n",
     );
   });
 
-  it("is empty for equal texts, and whole where one is empty", () => {
+  it("is empty for equal texts, and complete if one is empty", () => {
     assert.equal(unifiedDiff("same", "same"), "");
     assert.match(unifiedDiff("", "now"), /^-$[^]*^\+now$/m);
   });
@@ -40,7 +40,7 @@ describe("a diff on a terminal", () => {
     ]);
   });
 
-  it("is no wider than the terminal, each piece of a paragraph behind its sign", () => {
+  it("is no wider than the terminal, with the sign on every piece of a paragraph", () => {
     const lines = diffLines(createPaint(false), unifiedDiff("word ".repeat(30), `\n${"other ".repeat(30)}`), 40);
     assert.ok(lines.every((line) => widthOf(line) <= 40));
     assert.ok(lines.filter((line) => line.startsWith("-word")).length > 3);

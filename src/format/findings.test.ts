@@ -13,7 +13,7 @@ const finding = (code: Finding["code"], subject: string): Finding => ({
 });
 
 describe("findings of one kind", () => {
-  it("are told by how a text was made only where that is what was found", () => {
+  it("are described by level only if the level is what was found", () => {
     const [first, second] = ["sum_0000000000000001", "sum_0000000000000002"];
     const findings = [
       finding("summary_below_normal", first),

@@ -5,7 +5,7 @@ import { createPaint } from "./paint.ts";
 const plain = createPaint(false);
 
 describe("paint", () => {
-  it("is only there when asked for", () => {
+  it("is applied only on request", () => {
     assert.equal(plain.bad("x"), "x");
     assert.equal(plain.role("user", "x"), "x");
     assert.notEqual(createPaint(true).bad("x"), "x");

@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { harmless, jsonText, oneLine } from "./safe-text.ts";
 
-describe("text of strangers", () => {
+describe("stored text", () => {
   it("cannot move the cursor or change a colour", () => {
     const shown = harmless("a\u001b[31mred\u0007\u0000\u009b2J\r\nb\tc\rd");
     assert.equal(shown, "a␛[31mred␇␀�2J\nb\tc␍d");
   });
 
-  it("fits in a line", () => {
+  it("fits on one line", () => {
     assert.equal(oneLine("  one\r\n\ttwo\n\nthree "), "one two three");
   });
 });
 
-describe("what programs read", () => {
-  it("is what was written, and sends a terminal nothing that it obeys", () => {
+describe("JSON output", () => {
+  it("is unchanged when parsed, and contains nothing that a terminal obeys", () => {
     const text = "a\u001b[31m\u009b\u202eb\u2066\u2028c\u007f";
     const shown = jsonText({ text });
     assert.match(shown, /^[\n -~]*$/);

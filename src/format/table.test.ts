@@ -9,7 +9,7 @@ const plain = createPaint(false);
 describe("a table", () => {
   const columns = [{ title: "id", align: "right" }, { title: "name", flexible: true }, { title: "n" }] as const;
 
-  it("lines its columns up whatever script they are in", () => {
+  it("aligns its columns in any script", () => {
     const lines = table(
       columns,
       [
@@ -29,36 +29,36 @@ describe("a table", () => {
     for (const line of lines) assert.ok(widthOf(line) <= 26);
   });
 
-  it("cuts nothing where there is no terminal", () => {
+  it("cuts nothing without a terminal", () => {
     const long = "x".repeat(500);
     assert.ok(table(columns, [["1", long, "end"]], null, plain)[1]?.includes(long));
   });
 });
 
-describe("a table with columns that can be spared", () => {
+describe("a table with spare columns", () => {
   const columns = [{ title: "id" }, { title: "detail", spare: true }, { title: "count", align: "right" }] as const;
   const of = (width: number | null): readonly string[] => table(columns, [["one", "of many", "7"]], width, plain);
 
-  it("has them where there is room for all", () => {
+  it("shows them if all columns fit", () => {
     assert.deepEqual(of(null), ["id   detail   count", "one  of many      7"]);
     assert.deepEqual(of(19), of(null));
   });
 
-  it("leaves them out where there is not", () => {
+  it("leaves them out otherwise", () => {
     assert.deepEqual(of(18), ["id   count", "one      7"]);
     assert.deepEqual(of(5), of(18), "and no more than them");
   });
 });
 
 describe("a long table", () => {
-  it("may have more rows than a call has room for arguments", () => {
+  it("may have more rows than a call can have arguments", () => {
     const rows = Array.from({ length: 200_000 }, (_, index) => [String(index)]);
     assert.equal(table([{ title: "n", align: "right" }], rows, null, plain).at(1), "     0");
   });
 });
 
 describe("facts", () => {
-  it("stand below each other", () => {
+  it("are aligned", () => {
     assert.deepEqual(
       facts(
         [
@@ -72,7 +72,7 @@ describe("facts", () => {
     );
   });
 
-  it("are broken between words where they are wider than asked, and words stay whole", () => {
+  it("are wrapped between words, and words stay whole", () => {
     assert.deepEqual(facts([["a", "one two three", "/a/path/of/some/length"]], plain, 12), [
       "a  one two",
       "   three",

@@ -3,11 +3,11 @@ import { describe, it } from "node:test";
 import { createSpans } from "./times.ts";
 import type { Timestamp } from "../core/base/time.ts";
 
-describe("times beside each other", () => {
+describe("times in a list", () => {
   const at = (text: string): Timestamp => `${text}.000Z` as Timestamp;
   const [newYear, february, march] = [at("2026-01-01T00:30:00"), at("2026-02-17T07:37:00"), at("2026-03-01T10:00:00")];
 
-  it("leave the year out if all have the same, and say it once", () => {
+  it("omit the year if all share it, and show it once", () => {
     const spans = createSpans([february, march], "UTC");
     assert.equal(spans.of(february, march), "02-17…03-01");
     assert.equal(spans.of(february, february), "02-17 07:37");
@@ -19,7 +19,7 @@ describe("times beside each other", () => {
     assert.equal(spans.words, "times in 2026, UTC");
   });
 
-  it("keep the year where it could be another, in the reader's zone", () => {
+  it("keep the year if it differs in the reader's zone", () => {
     const spans = createSpans([newYear, february], "America/St_Johns");
     assert.equal(spans.of(newYear, february), "2025-12-31…2026-02-17");
     assert.equal(spans.words, "times in America/St_Johns");

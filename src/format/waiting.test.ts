@@ -13,7 +13,7 @@ const request: CompletionRequest = {
 };
 
 describe("waiting for a model", () => {
-  it("is told by its longest wait and the limit, and ends with the answer", async () => {
+  it("shows the longest wait and the limit, until the answer", async () => {
     const clock = { ms: 0 };
     const answers: ((completion: Completion) => void)[] = [];
     const model: Model = {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { breakLines, cut, widthOf, wrap } from "./width.ts";
 
 describe("the width of text on a terminal", () => {
-  it("is two columns for wide scripts and emoji, none for what is not seen", () => {
+  it("is two columns for wide scripts and emoji, none for invisible characters", () => {
     const widths: readonly (readonly [string, number])[] = [
       ["", 0],
       ["abc", 3],
@@ -22,7 +22,7 @@ describe("the width of text on a terminal", () => {
     for (const [text, width] of widths) assert.equal(widthOf(text), width, JSON.stringify(text));
   });
 
-  it("is never passed by a cut, and a cut is marked", () => {
+  it("is never exceeded by a cut, and a cut is marked", () => {
     for (const text of [
       "a short text",
       "日本語のとても長い文章",
@@ -38,16 +38,16 @@ describe("the width of text on a terminal", () => {
     }
   });
 
-  it("takes no longer to wrap a script without blanks than one with them", () => {
+  it("is measured quickly in a script without spaces too", () => {
     const text = "港".repeat(50_000);
     assert.equal(wrap(text, 80).length, 1_250);
   });
 
-  it("is a column at least where something is wrapped, however little room there is", () => {
+  it("is at least one column when wrapping, however little room there is", () => {
     for (const room of [1, 0, -1, -40]) assert.deepEqual(wrap("a bc", room), ["a", "b", "c"]);
   });
 
-  it("is kept by wrapping, which loses no word", () => {
+  it("is never exceeded by wrapping, which loses no word", () => {
     const text = "one two three 日本語の文章 four averyveryverylongwordwithoutspaces 👍 five";
     for (let columns = 4; columns < 40; columns++) {
       const lines = wrap(text, columns);
@@ -58,7 +58,7 @@ describe("the width of text on a terminal", () => {
 });
 
 describe("a command in a sentence", () => {
-  it("is broken only where it does not fit in a line", () => {
+  it("is broken only if it does not fit on one line", () => {
     const words = "take it back: `lcm undo 1 --apply`, or not";
     assert.deepEqual(breakLines(words, 24), ["take it back:", "`lcm undo 1 --apply`, or", "not"]);
     assert.deepEqual(breakLines(words, 12), ["take it", "back: `lcm", "undo 1", "--apply`, or", "not"]);

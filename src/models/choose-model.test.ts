@@ -7,8 +7,8 @@ import type { CustomProvider } from "./openclaw-files.ts";
 const unset = { summaryModel: null, summaryProvider: null, summaryBaseUrl: null };
 const openclawConfig = { agents: { defaults: { model: { primary: "anthropic/claude-sonnet-4-5" } } } };
 
-describe("the model that is chosen", () => {
-  it("is the flag's, else the settings', else OpenClaw's", () => {
+describe("the chosen model", () => {
+  it("comes from the flag, else the settings, else OpenClaw's config", () => {
     const settings = { ...unset, summaryModel: "openai/gpt-4.1" };
     const choose = chooseModel;
     assert.equal(
@@ -19,7 +19,7 @@ describe("the model that is chosen", () => {
     assert.equal(choose({ settings: unset, openclawConfig })?.model, "claude-sonnet-4-5");
   });
 
-  it("is none where nobody names one", () => {
+  it("is null if none is configured", () => {
     assert.equal(chooseModel({ settings: unset, openclawConfig: null }), null);
     assert.equal(chooseModel({ settings: unset, openclawConfig: { agents: { defaults: { model: "opus" } } } }), null);
   });
@@ -37,7 +37,7 @@ describe("the model that is chosen", () => {
     }
   });
 
-  it("has the provider that was set, else its name's, else OpenClaw's", () => {
+  it("has the configured provider, else that of its name, else OpenClaw's", () => {
     const chosen = (summaryModel: string, summaryProvider: string | null): string => {
       const choice = chooseModel({ settings: { ...unset, summaryModel, summaryProvider }, openclawConfig });
       return `${choice?.provider} · ${choice?.model}`;
@@ -49,7 +49,7 @@ describe("the model that is chosen", () => {
     assert.equal(chosen("gemini/gemini-2.5-pro", null), "google · gemini-2.5-pro");
   });
 
-  it("does not send one provider's key to the address that was set for another", () => {
+  it("does not send the key of one provider to the address of another", () => {
     const settings = { ...unset, summaryModel: "ollama/qwen3", summaryBaseUrl: "http://127.0.0.1:11434/v1" };
     const chosen = (model: string): string | null | undefined =>
       chooseModel({ flags: { model }, settings, openclawConfig })?.baseUrl;
@@ -58,7 +58,7 @@ describe("the model that is chosen", () => {
     assert.equal(chosen("anthropic/claude-sonnet-4-5"), null);
   });
 
-  it("is asked where the command line says, at the provider that it says", () => {
+  it("uses the address and provider of the command line", () => {
     const settings = { ...unset, summaryModel: "ollama/qwen3", summaryBaseUrl: "http://127.0.0.1:11434/v1" };
     const chosen = (flags: ModelFlags): string => {
       const choice = chooseModel({ flags, settings, openclawConfig });
@@ -75,7 +75,7 @@ describe("the model that is chosen", () => {
     assert.throws(() => chosen({ provider: "openai" }), { code: "invalid", hint: /--model/ });
   });
 
-  it("is refused when it names nothing", () => {
+  it("is refused if the name is malformed", () => {
     const choose = (model: string, summaryProvider: string | null = null): unknown =>
       chooseModel({ flags: { model }, settings: { ...unset, summaryProvider }, openclawConfig: null });
     for (const flag of ["claude", "/claude", "anthropic/", ""]) {
@@ -86,7 +86,7 @@ describe("the model that is chosen", () => {
   });
 });
 
-describe("where a model is asked", () => {
+describe("the endpoint of a model", () => {
   const custom = (provider: Partial<CustomProvider>): ReadonlyMap<string, CustomProvider> =>
     new Map([["acme", { baseUrl: null, api: null, apiKey: null, ...provider }]]);
   const endpoint = (provider: string, baseUrl: string | null = null, described = custom({})): string => {
@@ -103,7 +103,7 @@ describe("where a model is asked", () => {
     assert.equal(endpoint("lmstudio"), "openai-completions http://127.0.0.1:1234/v1 without a key");
   });
 
-  it("is what the operator says, and a key is asked for unless it is this machine", () => {
+  it("is the configured one, and needs a key unless it is local", () => {
     assert.equal(endpoint("openai", "https://gateway.example/v1/"), "openai-completions https://gateway.example/v1");
     assert.equal(endpoint("anthropic", "https://gateway.example"), "anthropic-messages https://gateway.example/v1");
     assert.equal(
@@ -116,7 +116,7 @@ describe("where a model is asked", () => {
     assert.equal(endpoint("acme", "http://127.0.0.1.example/v1"), "openai-completions http://127.0.0.1.example/v1");
   });
 
-  it("is what OpenClaw was told about a custom provider", () => {
+  it("comes from OpenClaw's config for a custom provider", () => {
     const described = custom({ baseUrl: "https://acme.example/anthropic", api: "anthropic-messages" });
     assert.equal(endpoint("acme", null, described), "anthropic-messages https://acme.example/anthropic/v1");
     assert.equal(endpoint("acme", "https://other.example", described), "anthropic-messages https://other.example/v1");
@@ -124,7 +124,7 @@ describe("where a model is asked", () => {
     assert.equal(endpoint("acme", null, native), "openai-completions http://nas.lan:11434/v1");
   });
 
-  it("is refused, with what is known, where nobody has said it or it makes no sense", () => {
+  it("is refused, with a list of known ones, if unknown or malformed", () => {
     assert.throws(() => endpoint("nobody"), {
       code: "invalid",
       hint: /anthropic, openai, google.*acme.*models\.providers/,

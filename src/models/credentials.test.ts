@@ -50,14 +50,14 @@ describe("a credential", () => {
     assert.equal(secretOf(await find("anthropic", { deps: { custom } })), "from-models");
   });
 
-  it("is missed by name, or not missed where none is needed", async () => {
+  it("is reported missing by name, unless none is needed", async () => {
     const missed = await find("my-acme", {});
     assert.equal(missed.kind === "refused" && missed.refusal, "no_credential");
     assert.match(secretOf(missed) ?? "", /MY_ACME_API_KEY.*openclaw/);
     assert.equal(secretOf(await find("ollama", { deps: { needsKey: false } })), null);
   });
 
-  it("is found under every variable that its provider is known by", async () => {
+  it("is found in every variable of its provider", async () => {
     const names = {
       ANTHROPIC_OAUTH_TOKEN: "anthropic",
       OPENAI_API_KEY: "openai",
@@ -72,7 +72,7 @@ describe("a credential", () => {
     }
   });
 
-  it("of a custom provider may be written in each of the host's ways", async () => {
+  it("of a custom provider may use any of the host's notations", async () => {
     const written = async (key: unknown): Promise<string | null> =>
       secretOf(
         await find("acme", { deps: { needsKey: false, custom: { ...custom, apiKey: key }, env: { ACME_KEY: "k" } } }),
@@ -93,7 +93,7 @@ describe("auth profiles", () => {
   const token = { type: "token", provider: "anthropic", token: "token" };
   const login = { type: "oauth", provider: "anthropic", access: "login", refresh: "r", expires: future };
 
-  it("are taken in the written order, and only those that it names", async () => {
+  it("are tried in the configured order, and only those it names", async () => {
     const profiles = { "anthropic:login": login, "anthropic:token": token, "anthropic:key": key };
     const order = { anthropic: ["anthropic:key", "anthropic:token"] };
     assert.equal(secretOf(await find("anthropic", { files: { main: file(profiles, { order }) } })), "key");
@@ -101,7 +101,7 @@ describe("auth profiles", () => {
     assert.equal(secretOf(await find("anthropic", { files: { main: file(profiles) }, deps: { config } })), "token");
   });
 
-  it("without an order are logins, then tokens, then keys, and those that rest come last", async () => {
+  it("without an order are logins, then tokens, then keys, with those in cooldown last", async () => {
     const profiles = { "anthropic:key": key, "anthropic:token": token, "anthropic:login": login };
     assert.equal(secretOf(await find("anthropic", { files: { main: file(profiles) } })), "login");
     const usageStats = { "anthropic:login": { cooldownUntil: future }, "anthropic:token": { disabledUntil: future } };
@@ -110,7 +110,7 @@ describe("auth profiles", () => {
     assert.equal(secretOf(await find("anthropic", { files: { main: file(profiles, { usageStats: over }) } })), "login");
   });
 
-  it("of the main agent go before those of others, and those beside the config come last", async () => {
+  it("of the main agent come before those of others, and those next to the config come last", async () => {
     const of = (secret: string) => file({ "anthropic:a": apiKey(secret) });
     const files = { "": of("state"), main: of("main"), aaa: of("aaa") };
     assert.equal(secretOf(await find("anthropic", { files })), "main");
@@ -118,7 +118,7 @@ describe("auth profiles", () => {
     assert.equal(secretOf(await find("anthropic", { files: { "": files[""] } })), "state");
   });
 
-  it("are passed over when expired, empty, of another provider, or not readable", async () => {
+  it("are skipped if expired, empty, of another provider, or unreadable", async () => {
     const env = { ANTHROPIC_API_KEY: "env" };
     const useless: readonly object[] = [
       { ...token, expires: past },
@@ -136,12 +136,12 @@ describe("auth profiles", () => {
     }
   });
 
-  it("that are another provider's logins are not taken for keys", async () => {
+  it("that are logins of another provider are not used as keys", async () => {
     const files = { main: file({ "openai:a": { ...login, provider: "openai" } }) };
     assert.equal(secretOf(await find("openai", { files, deps: { env: { OPENAI_API_KEY: "env" } } })), "env");
   });
 
-  it("that have expired are renewed; where that is refused the next is tried, and the reason told at the end", async () => {
+  it("that have expired are renewed; if that is refused, the next is tried, and the reason is reported at the end", async () => {
     const files = { main: file({ "anthropic:old": { ...login, expires: past } }) };
     const renew: CredentialDeps["renew"] = (path, id) =>
       Promise.resolve({ kind: "found", secret: `renewed ${id} of ${path.split(sep).at(-3)}` });

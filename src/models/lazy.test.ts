@@ -3,8 +3,8 @@ import { registerHooks } from "node:module";
 import { describe, it } from "node:test";
 import { makeScratch } from "../../test/support/scratch.ts";
 
-describe("the packages that speak to providers", () => {
-  it("are loaded when the first text is asked for, and not before", async () => {
+describe("the packages for providers", () => {
+  it("are loaded on the first call, and not before", async () => {
     const loaded: string[] = [];
     registerHooks({
       resolve(specifier, context, next) {

@@ -53,8 +53,8 @@ const newTokens: Step = {
 };
 const good: Step = { kind: "answer", text: "Written up." };
 
-describe("a login that has expired", () => {
-  it("is renewed, and written down with everything else as it was before it is used", async () => {
+describe("an expired login", () => {
+  it("is renewed, and saved with everything else unchanged before it is used", async () => {
     const { server, path, stateDir, tokenUrl } = await setScene();
     server.play(newTokens, good);
     let seenInUse: unknown = null;
@@ -87,7 +87,7 @@ describe("a login that has expired", () => {
     assert.deepEqual(readdirSync(dirname(path)), ["auth-profiles.json"]);
   });
 
-  it("is renewed once, however many ask at the same time", async () => {
+  it("is renewed once, however many requests need it", async () => {
     const { server, stateDir, tokenUrl } = await setScene();
     server.play(newTokens, good);
     const ask = async (): Promise<Completion> => {
@@ -119,7 +119,7 @@ describe("a login that has expired", () => {
     assert.equal(renewalsAt(server), 1);
   });
 
-  it("is written down even if whoever asked has withdrawn meanwhile", async () => {
+  it("is saved even if the request was aborted meanwhile", async () => {
     const { server, path, stateDir, tokenUrl } = await setScene();
     server.play(newTokens);
     const withdrawal = new AbortController();
@@ -145,7 +145,7 @@ describe("a login that has expired", () => {
     assert.equal(server.asked.length, 1);
   });
 
-  it("is asked for once, and nothing is sent without it, when its renewal fails", async () => {
+  it("is requested once, and nothing is sent without it, if its renewal fails", async () => {
     const { server, stateDir, tokenUrl } = await setScene();
     server.play({ kind: "error", status: 503, headers: { "retry-after-ms": "1" } });
     const asked: string[] = [];
@@ -167,7 +167,7 @@ describe("a login that has expired", () => {
     assert.deepEqual(asked, [tokenUrl]);
   });
 
-  it("is renewed where a link leads to it, and the link stays", { skip: withoutLinks }, async () => {
+  it("is renewed behind a symbolic link, which stays", { skip: withoutLinks }, async () => {
     const { server, path, stateDir, tokenUrl } = await setScene();
     const linked = makeScratch("linked");
     const folder = join(linked, "agents", "main", "agent");
@@ -185,7 +185,7 @@ describe("a login that has expired", () => {
   });
 });
 
-describe("guarantee 21: a login that must not be renewed is as good as none, and is left as it is", () => {
+describe("guarantee 21: a login that must not be renewed counts as missing, and is left unchanged", () => {
   const refusals: Readonly<Record<string, (scene: Scene) => Scene | void>> = {
     "is of a newer version": ({ path }) => writeFileSync(path, JSON.stringify({ ...kept, version: 2 })),
     "has something beside the profiles that we do not know": ({ path }) =>
@@ -236,7 +236,7 @@ describe("guarantee 21: a login that must not be renewed is as good as none, and
     [503, "overloaded"],
   ] as const;
   for (const [status, refusal] of answers) {
-    it(`one whose renewal is answered with ${status} is \`${refusal}\``, async () => {
+    it(`one whose renewal gets ${status} is \`${refusal}\``, async () => {
       const scene = await setScene();
       const text = readFileSync(scene.path, "utf8");
       scene.server.play({ kind: "error", status, error: { message: "sk-ant-ort01-old" } });
@@ -248,7 +248,7 @@ describe("guarantee 21: a login that must not be renewed is as good as none, and
     });
   }
 
-  it("one whose renewal nobody answers is `unreachable`", async () => {
+  it("one whose renewal gets no answer is `unreachable`", async () => {
     const scene = await setScene();
     await scene.server.close();
     const renewed = await renew(scene);
@@ -257,7 +257,7 @@ describe("guarantee 21: a login that must not be renewed is as good as none, and
   });
 });
 
-describe("a lock that was left behind", () => {
+describe("an abandoned lock", () => {
   const locks: Readonly<Record<string, (path: string) => void>> = {
     "by a process that is gone": (path) => leaveLock(path, JSON.stringify({ pid: 2 ** 30 })),
     "without a word": (path) => leaveLock(path, ""),

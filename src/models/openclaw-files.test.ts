@@ -7,7 +7,7 @@ import { makeScratch } from "../../test/support/scratch.ts";
 import { parseTolerantly, readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
 
 describe("a config that people edit", () => {
-  it("may hold comments, bare keys, single quotes and last commas", () => {
+  it("may contain comments, bare keys, single quotes and trailing commas", () => {
     const text = `\uFEFF// mine
     {
       agents: { defaults: { model: { primary: 'anthropic/it\\'s "new"', }, }, }, /* the
@@ -21,7 +21,7 @@ describe("a config that people edit", () => {
     });
   });
 
-  it("is read as it is when it is plain JSON", () => {
+  it("is read unchanged if it is plain JSON", () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(4), (json, indent) => {
         const value: unknown = JSON.parse(json);
@@ -30,7 +30,7 @@ describe("a config that people edit", () => {
     );
   });
 
-  it("is null where there is none, and an error that quotes nothing where it is broken", async () => {
+  it("is null if missing, and an error that quotes nothing if broken", async () => {
     const stateDir = makeScratch("config");
     assert.equal(await readOpenclawConfig(stateDir, {}), null);
     writeFileSync(join(stateDir, "openclaw.json"), `{ "apiKey": "sk-very-secret" oops }`);
@@ -48,7 +48,7 @@ describe("a config that people edit", () => {
 });
 
 describe("custom providers", () => {
-  it("come from the config and from the host's own list, which goes first field by field", async () => {
+  it("come from the config and the host's own list, which takes precedence field by field", async () => {
     const stateDir = makeScratch("providers");
     const folder = join(stateDir, "agents", "main", "agent");
     mkdirSync(folder, { recursive: true });

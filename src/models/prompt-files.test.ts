@@ -6,8 +6,8 @@ import { builtInTemplates } from "../core/prompts/summary.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
 import { loadTemplates } from "./prompt-files.ts";
 
-describe("prompt templates of an operator", () => {
-  it("replace the built-in ones that they are named after", async () => {
+describe("a user's prompt templates", () => {
+  it("replace the built-in ones of the same name", async () => {
     const dir = makeScratch("templates");
     const path = join(dir, "condensed-d2.txt");
     writeFileSync(path, "In {targetTokens} tokens, please: {conversationSegment}");
@@ -23,11 +23,11 @@ describe("prompt templates of an operator", () => {
     });
   });
 
-  it("need not be there, nor need their folder", async () => {
+  it("may be missing, with their folder", async () => {
     assert.deepEqual((await loadTemplates(join(makeScratch("templates"), "none"))).templates, builtInTemplates);
   });
 
-  it("that ask for what does not exist, or are no files, are named with the reason, and the others hold", async () => {
+  it("that use unknown placeholders, or are not files, are reported, and the others are used", async () => {
     const dir = makeScratch("templates");
     writeFileSync(join(dir, "leaf.txt"), "{conversationSegment} {mood}");
     mkdirSync(join(dir, "condensed-d1.txt"));

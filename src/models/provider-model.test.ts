@@ -267,7 +267,7 @@ const formats: readonly Format[] = [
 
 for (const format of formats) {
   describe(`${format.name} over the wire`, { concurrency: 4 }, () => {
-    it("carries the model, both texts, the limits and the credential, and brings back the text and its cost", async () => {
+    it("sends the model, both texts, the limits and the credential, and returns the text and its cost", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "answer", text: "The kiln is booked.", reasoning: "Hm, a kiln." });
       assert.deepEqual(await model.complete(request), {
@@ -285,7 +285,7 @@ for (const format of formats) {
       assert.deepEqual([model.provider, model.name], [format.provider, format.model]);
     });
 
-    it("carries the tools there, the calls back, and with the next request the whole step and its results", async () => {
+    it("sends the tools, returns the calls, and sends the whole step and its results with the next request", async () => {
       const { server, model } = await start(format);
       server.play(lookup, lookup, good);
       const first = await answered(model, question);
@@ -316,7 +316,7 @@ for (const format of formats) {
       assert.equal(server.asked.length, 2);
     });
 
-    it("rebuilds a step that was made elsewhere from what is known of it", async () => {
+    it("rebuilds a step made by another model", async () => {
       const { server, model } = await start(format);
       server.play(good);
       const completion = { kind: "text", text: "", finish: "stop", inputTokens: 1, outputTokens: 1 } as const;
@@ -327,7 +327,7 @@ for (const format of formats) {
       assert.doesNotMatch(sent, /summaryIds/);
     });
 
-    it("names the tools of earlier steps when none is offered any more, and allows no call", async () => {
+    it("lists the tools of earlier steps if none is offered, and allows no call", async () => {
       const { server, model } = await start(format);
       server.play(lookup, good);
       const first = await answered(model, question);
@@ -337,14 +337,14 @@ for (const format of formats) {
       assert.match(JSON.stringify([sent["tool_choice"], sent["toolConfig"]]), /"none"/i);
     });
 
-    it("guarantee 21: a credential that is not accepted is `auth`, and is not tried again", async () => {
+    it("guarantee 21: a rejected credential is `auth`, and is not retried", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "error", status: 401 });
       assert.equal(refusalOf(await model.complete(request)), "auth");
       assert.equal(server.asked.length, 1);
     });
 
-    it("waits as long as it is told to, and then asks again", async () => {
+    it("waits as long as requested, and then retries", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "error", status: 429, headers: { "retry-after": "0.15" } }, good);
       assert.equal((await model.complete(request)).kind, "text");
@@ -352,28 +352,28 @@ for (const format of formats) {
       assert.ok(gapMs(server.asked) >= 145, `asked again after ${gapMs(server.asked)} ms`);
     });
 
-    it("guarantee 21: gives up at once as `rate_limit` when told to wait longer than there is time", async () => {
+    it("guarantee 21: gives up at once as `rate_limit` if asked to wait longer than the timeout", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "error", status: 429, headers: { "retry-after": "3600" } }, good);
       assert.equal(refusalOf(await model.complete(request)), "rate_limit");
       assert.equal(server.asked.length, 1);
     });
 
-    it("guarantee 21: a provider in trouble is asked three times, and is then `overloaded`", async () => {
+    it("guarantee 21: a failing provider is tried three times, and is then `overloaded`", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "error", status: 500, headers: { "retry-after-ms": "5" } });
       assert.equal(refusalOf(await model.complete(request)), "overloaded");
       assert.equal(server.asked.length, 3);
     });
 
-    it("guarantee 21: a provider that says nothing is a `timeout`, and is not tried again", async () => {
+    it("guarantee 21: a silent provider is a `timeout`, and is not retried", async () => {
       const { server, model } = await start(format, { timeoutMs: 500 });
       server.play({ kind: "hang" });
       assert.equal(refusalOf(await model.complete(request)), "timeout");
       assert.equal(server.asked.length, 1);
     });
 
-    it("stops when whoever asks has withdrawn", async () => {
+    it("stops when the caller aborts", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "hang" });
       const signal = AbortSignal.timeout(400);
@@ -381,25 +381,25 @@ for (const format of formats) {
       assert.equal(server.asked.length, 1);
     });
 
-    it("gives an empty answer as an empty text", async () => {
+    it("returns an empty answer as an empty text", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "answer", text: "" });
       assert.partialDeepStrictEqual(await model.complete(request), { kind: "text", text: "", finish: "stop" });
     });
 
-    it("says when an answer was cut off", async () => {
+    it("reports that an answer was cut off", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "answer", text: "The kiln is", finish: "length" });
       assert.partialDeepStrictEqual(await model.complete(request), { text: "The kiln is", finish: "length" });
     });
 
-    it("does not take reasoning for an answer", async () => {
+    it("does not mistake reasoning for an answer", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "answer", text: "", reasoning: "Hm, a kiln." });
       assert.partialDeepStrictEqual(await model.complete(request), { kind: "text", text: "" });
     });
 
-    it("guarantee 21: a text that the provider will not answer is `filtered`", async () => {
+    it("guarantee 21: a text that the provider refuses to process is `filtered`", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "answer", text: "", finish: "filtered" });
       assert.equal(refusalOf(await model.complete(request)), "filtered");
@@ -411,7 +411,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
   const ollama = formats[5]!;
   const anthropic = formats[0]!;
 
-  it("leaves the temperature out for good once the provider has named it as the trouble", async () => {
+  it("omits the temperature from then on once the provider has rejected it", async () => {
     const { server, model } = await start(ollama);
     server.play({ kind: "error", status: 400, error: { param: "temperature" } }, good);
     assert.equal((await model.complete(request)).kind, "text");
@@ -422,7 +422,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     );
   });
 
-  it("leaves it out for all that were asked at the same time", async () => {
+  it("omits it for all concurrent requests", async () => {
     const { server, model } = await start(ollama);
     const rejected = { kind: "error", status: 400, error: { param: "temperature" }, afterAsked: 2 } as const;
     server.play(rejected, rejected, good);
@@ -430,14 +430,14 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.deepEqual(completions.map(refusalOf), ["answered: The kiln is booked.", "answered: The kiln is booked."]);
   });
 
-  it("does not ask twice about a temperature that only a message talks about", async () => {
+  it("does not retry because a message merely mentions a temperature", async () => {
     const { server, model } = await start(ollama);
     server.play({ kind: "error", status: 400, error: { message: "temperature is not supported" } }, good);
     assert.equal(refusalOf(await model.complete(request)), "rejected");
     assert.equal(server.asked.length, 1);
   });
 
-  it("estimates what an answer cost when the provider does not say", async () => {
+  it("estimates the cost of an answer if the provider does not report it", async () => {
     const { server, model } = await start(ollama);
     server.play({ kind: "answer", text: "The kiln is booked.", usage: false });
     assert.partialDeepStrictEqual(await model.complete(request), {
@@ -446,7 +446,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     });
   });
 
-  it("estimates the cost of a step with all that went before it", async () => {
+  it("estimates the cost of a step with everything before it", async () => {
     const { server, model } = await start(ollama);
     server.play({ ...lookup, usage: false }, { ...good, usage: false });
     const first = await answered(model, question);
@@ -457,7 +457,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
   });
 
   for (const format of formats.filter(({ name }) => /OpenAI|Ollama/.test(name))) {
-    it(`gives back calls that are wrong as the model wrote them, and asks no more by itself: ${format.name}`, async () => {
+    it(`returns malformed calls as the model wrote them, and makes no further call: ${format.name}`, async () => {
       const { server, model } = await start(format);
       const calls = [
         { id: "call_1", name: "lcm_expand", args: '{"summaryIds": [' },
@@ -480,7 +480,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     });
   }
 
-  it("gives OpenAI's sealed reasoning back, as nothing of it is stored there", async () => {
+  it("sends OpenAI's encrypted reasoning back, because nothing is stored there", async () => {
     const { server, model } = await start({ ...formats[1]!, model: "gpt-5" });
     server.play(lookup, good);
     const first = await answered(model, question);
@@ -494,7 +494,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.doesNotMatch(JSON.stringify(next?.body), /item_reference|fc_call|msg_1"/);
   });
 
-  it("takes apart the calls that OpenAI's models wrap into one, and answers each", async () => {
+  it("splits the calls that OpenAI's models wrap into one, and answers each", async () => {
     const { server, model } = await start(formats[1]!);
     const uses = [
       { recipient_name: "functions.lcm_expand", parameters: expandArgs },
@@ -519,14 +519,14 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     ]);
   });
 
-  it("guarantee 21: an address where nobody listens is `unreachable`, asked three times", async () => {
+  it("guarantee 21: an address without a server is `unreachable`, after three tries", async () => {
     const { server, model, attempts } = await start(ollama);
     await server.close();
     assert.equal(refusalOf(await model.complete(request)), "unreachable");
     assert.equal(attempts(), 3);
   });
 
-  it("guarantee 21: an answer that breaks off is `unreachable`, and one that is a web page is `overloaded`", async () => {
+  it("guarantee 21: an incomplete answer is `unreachable`, and a web page is `overloaded`", async () => {
     const { server, model } = await start(ollama, { timeoutMs: 2_000 });
     server.play({ kind: "cut" });
     assert.equal(refusalOf(await model.complete(request)), "unreachable");
@@ -541,7 +541,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.equal(server.asked.length, 2);
   });
 
-  it("asks nothing for somebody who has withdrawn before, or withdraws while it waits", async () => {
+  it("makes no call if the caller has aborted before, or aborts while it waits", async () => {
     const { server, model } = await start(ollama, { timeoutMs: 10_000 });
     assert.equal(refusalOf(await model.complete({ ...request, signal: AbortSignal.abort() })), "cancelled");
     assert.equal(server.asked.length, 0);
@@ -552,7 +552,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.equal(server.asked.length, 1);
   });
 
-  it("sends an Anthropic login as a bearer with the header that logins need, and a key as a key", async () => {
+  it("sends an Anthropic login as a bearer token with its header, and a key as a key", async () => {
     const { server, model } = await start({ ...anthropic, env: { ANTHROPIC_OAUTH_TOKEN: "sk-ant-oat01-abc" } });
     server.play(good);
     assert.equal((await model.complete(request)).kind, "text");
@@ -562,7 +562,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.match(String(headers?.["anthropic-beta"]), /oauth-2025-04-20/);
   });
 
-  it("guarantee 21: without a credential it says which variable to set, every time, and asks nobody", async () => {
+  it("guarantee 21: without a credential it reports which variable to set, every time, and makes no call", async () => {
     const asked: string[] = [];
     const model = await createModel(
       { provider: "anthropic", model: "claude-sonnet-4-5", baseUrl: null },
@@ -580,7 +580,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.deepEqual(asked, []);
   });
 
-  it("is asked as soon as the credential is there, without being made anew", async () => {
+  it("works as soon as the credential exists, without being recreated", async () => {
     const stateDir = makeScratch("late-credential");
     const sent: string[] = [];
     const model = await createModel(
@@ -603,7 +603,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.deepEqual(sent, [key.key]);
   });
 
-  it("guarantee 21: a model that the provider does not have is named, with the provider", async () => {
+  it("guarantee 21: an unknown model is reported with its provider", async () => {
     const { server, model } = await start(ollama);
     server.play({ kind: "error", status: 404 });
     const completion = await model.complete(request);
@@ -611,7 +611,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.match(messageOf(completion), /^ollama has no model "qwen3:8b": HTTP 404/);
   });
 
-  it("says no secret, whatever the provider repeats in its message", async () => {
+  it("reveals no secret, whatever the provider repeats in its message", async () => {
     const { server, model } = await start(anthropic);
     const message = "Incorrect key sk-ant-api03-abc, you sent Bearer shibboleth and sk-pro***xyz";
     server.play({ kind: "error", status: 401, error: { message } });
@@ -620,7 +620,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.doesNotMatch(said, /abc|shibboleth|xyz/);
   });
 
-  it("says no secret when it is the request that cannot be sent", async () => {
+  it("reveals no secret if the request cannot be sent", async () => {
     const { model } = await start({ ...anthropic, env: { ANTHROPIC_API_KEY: "shib\nboleth" } });
     const completion = await model.complete(request);
     assert.equal(refusalOf(completion), "rejected");
@@ -628,20 +628,20 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
   });
 });
 
-describe("a look at a model before it is asked", () => {
+describe("the check of a model", () => {
   const check = async (provider: string, env: ModelDeps["env"] = {}, profiles: object = {}): Promise<string | null> => {
     const stateDir = makeScratch("check");
     writeFileSync(join(stateDir, "auth-profiles.json"), JSON.stringify({ profiles }));
     return await checkModel({ provider, model: "m", baseUrl: null }, { stateDir, env });
   };
 
-  it("finds nothing wrong where there is a key, or where none is needed", async () => {
+  it("finds no problem if there is a key, or none is needed", async () => {
     assert.equal(await check("anthropic", { ANTHROPIC_API_KEY: "sk-ant-api03-abc" }), null);
     assert.equal(await check("openai", {}, { "openai:me": { type: "api_key", provider: "openai", key: "k" } }), null);
     assert.equal(await check("ollama"), null);
   });
 
-  it("takes a login that can be renewed for a credential, and renews nothing; one that cannot is none", async () => {
+  it("accepts a login that can be renewed, without renewing it, and rejects one that cannot", async () => {
     const login = { type: "oauth", provider: "anthropic", access: "a", refresh: "r", expires: 1, clientId: "c" };
     assert.match((await check("anthropic", {}, { "anthropic:me": login })) ?? "", /anthropic:me.*log in again/);
     const stateDir = makeScratch("check-login");
@@ -653,7 +653,7 @@ describe("a look at a model before it is asked", () => {
     assert.equal(readFileSync(join(folder, "auth-profiles.json"), "utf8"), text);
   });
 
-  it("says what to set, by the provider's own variable", async () => {
+  it("names the provider's variable to set", async () => {
     assert.equal(
       await check("google"),
       "there is no credential for google: set GEMINI_API_KEY, or log in with openclaw",
@@ -661,7 +661,7 @@ describe("a look at a model before it is asked", () => {
     assert.match((await check("openrouter")) ?? "", /OPENROUTER_API_KEY/);
   });
 
-  it("says that nobody knows where a provider is", async () => {
+  it("reports an unknown provider", async () => {
     assert.equal(await check("foo"), 'unknown provider "foo", and no base URL is set');
   });
 });

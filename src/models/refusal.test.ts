@@ -11,7 +11,7 @@ function trouble(failure: Partial<Failure> & { readonly error?: object }): Troub
   return troubleOf({ status: null, headers: {}, body, networkCode: null, message: "", ...rest }, nowMs);
 }
 
-describe("guarantee 21: provider trouble is told by status and code", () => {
+describe("guarantee 21: provider failures are classified by status and code", () => {
   const byStatus = {
     400: "rejected",
     401: "auth",
@@ -50,14 +50,14 @@ describe("guarantee 21: provider trouble is told by status and code", () => {
     });
   }
 
-  it("no answer is unreachable, and one that was waited for too long a timeout", () => {
+  it("no answer is unreachable, and one that takes too long is a timeout", () => {
     assert.equal(trouble({ networkCode: "ECONNREFUSED" }).refusal, "unreachable");
     assert.equal(trouble({ networkCode: "ENOTFOUND" }).refusal, "unreachable");
     assert.equal(trouble({ networkCode: "UND_ERR_HEADERS_TIMEOUT" }).refusal, "timeout");
     assert.equal(trouble({ status: 200, body: null, networkCode: "UND_ERR_SOCKET" }).refusal, "unreachable");
   });
 
-  it("words decide nothing", () => {
+  it("messages are ignored", () => {
     const words = "401 unauthorized: invalid api key, rate limit, prompt is too long, overloaded, content filter";
     for (const status of [400, 422]) {
       const told = trouble({ status, message: words, error: { message: words } });
@@ -67,7 +67,7 @@ describe("guarantee 21: provider trouble is told by status and code", () => {
   });
 });
 
-describe("a parameter that a model does not take", () => {
+describe("a parameter that a model does not accept", () => {
   it("is the one that the error names", () => {
     const named = (error: object): readonly string[] => trouble({ status: 400, error }).rejected;
     assert.deepEqual(named({ param: "temperature", code: "unsupported_value" }), ["temperature"]);
@@ -84,7 +84,7 @@ describe("the time to wait", () => {
   const waitMs = (headers: Record<string, string>, error?: object): number | null =>
     trouble({ status: 429, headers, ...(error && { error }) }).retryAfterMs;
 
-  it("is told in seconds, in milliseconds, as a date or in the body", () => {
+  it("is read in seconds, in milliseconds, as a date or from the body", () => {
     assert.equal(waitMs({ "retry-after": "2" }), 2_000);
     assert.equal(waitMs({ "retry-after": "0.5" }), 500);
     assert.equal(waitMs({ "retry-after-ms": "20", "retry-after": "1" }), 20);
@@ -92,7 +92,7 @@ describe("the time to wait", () => {
     assert.equal(waitMs({}, { details: [{ reason: "x" }, { retryDelay: "36.5s" }] }), 36_500);
   });
 
-  it("is not in the past, and is not made up", () => {
+  it("is never negative, and null if unknown", () => {
     assert.equal(waitMs({ "retry-after": "Tue, 17 Feb 2026 11:00:00 GMT" }), 0);
     assert.equal(waitMs({ "retry-after": "soon" }), null);
     assert.equal(waitMs({ "retry-after": "" }), null);
@@ -100,8 +100,8 @@ describe("the time to wait", () => {
   });
 });
 
-describe("what is said about trouble", () => {
-  it("is one line without secrets, known or only looking like one", () => {
+describe("the description of a failure", () => {
+  it("is one line without secrets, known or suspected", () => {
     const said = scrub("used shibboleth\nand sk-proj-1234, AIzaSyXyz and Bearer abc.def", ["shibboleth", null, ""]);
     assert.equal(said, "used *** and ***, *** and Bearer ***");
     assert.equal(scrub("model claude-sonnet-4-5 not found", []), "model claude-sonnet-4-5 not found");

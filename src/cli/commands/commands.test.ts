@@ -14,30 +14,30 @@ import { refusalHint } from "../../format/model.ts";
 import type { Json } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
-describe("what is marked in a hit", () => {
+describe("highlighting in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>
     (createFinder(pattern, false)([line])[0] ?? []).map(([from, to]) => line.slice(from, to));
 
-  it("is a word in its other forms too", () => {
+  it("includes other forms of a word", () => {
     assert.deepEqual(marked("migrations", "The migration was migrated; a migrant was not."), ["migration", "migrated"]);
     assert.deepEqual(marked("retry", "Retry, retries, retried."), ["Retry", "retries", "retried"]);
   });
 
-  it("is not a part of another word", () => {
+  it("excludes parts of other words", () => {
     assert.deepEqual(marked("cat", "cat category concat"), ["cat"]);
   });
 
-  it("is found where there are no spaces", () => {
+  it("works without spaces", () => {
     assert.deepEqual(marked("旅館", "京都の旅館です"), ["旅館"]);
     assert.deepEqual(marked("👍", "ok👍"), ["👍"]);
   });
 
-  it("is nothing where the pattern has no word", () => {
+  it("is empty if the pattern has no word", () => {
     assert.deepEqual(marked("!!", "a!!"), []);
   });
 });
 
-describe("a message in one line", () => {
+describe("a message on one line", () => {
   const lineOf = (...content: readonly Json[]): string => {
     const stored = messageToStore(
       { role: "assistant", content },
@@ -47,16 +47,16 @@ describe("a message in one line", () => {
     return inShort({ ...stored, ...place, text: "", moved: [] });
   };
 
-  it("calls a block that says nothing by the host's own word for it", () => {
+  it("shows a block without text by the host's name for its type", () => {
     assert.equal(lineOf({ type: "hologram", frames: [1] }, { type: "image", data: "aGVsbG8=" }), "[hologram]  [image]");
     assert.equal(lineOf({ type: "text", text: "see" }, { type: "input_audio", id: 3 }), "see  [input_audio]");
   });
 
-  it("does not make up a word for a block that has none", () => {
+  it("does not invent a name for a block without a type", () => {
     assert.equal(lineOf({ frames: [1] }, 42, null), "[unknown]  [unknown]  [unknown]");
   });
 
-  it("shows such a word harmless and short", () => {
+  it("shows such a name escaped and short", () => {
     assert.equal(lineOf({ type: "\u001b[31mred\nblock" }), "[␛[31mred block]");
     assert.equal(lineOf({ type: "x".repeat(1_000) }).length, 42);
   });
@@ -71,7 +71,7 @@ describe("a number of seconds", () => {
   });
 });
 
-describe("a command that is named in a hint", () => {
+describe("a command in a hint", () => {
   /** What is said to somebody who types this; the program is `lcm`, or a group of this host's. */
   async function saidTo(host: string | null, ...args: readonly string[]): Promise<string> {
     const stream = new PassThrough({ encoding: "utf8" });
@@ -83,7 +83,7 @@ describe("a command that is named in a hint", () => {
     return String(stream.read());
   }
 
-  it("is the one to type here: of this database, and by the host's name where one has mounted us", async () => {
+  it("can be typed as it is: with this database, and with the name of the host", async () => {
     const hints: readonly (readonly [string | null, readonly string[], string])[] = [
       [null, [], "lcm history"],
       ["openclaw", [], "openclaw lcm history"],
@@ -100,14 +100,14 @@ describe("a command that is named in a hint", () => {
     }
   });
 
-  it("names no database where it takes none", async () => {
+  it("omits the database if the command takes none", async () => {
     const said = await saidTo("openclaw", "status", "--db", "none.db");
     assert.match(said, /^hint: .*`openclaw lcm --db none\.db import FILE…`, .* `openclaw lcm demo --keep`, /m);
   });
 });
 
-describe("what to do about a call that took too long", () => {
-  it("is to ask for one at a time only where more were asked for", () => {
+describe("the hint after a timeout", () => {
+  it("suggests one call at a time only if there were more", () => {
     assert.match(refusalHint("timeout", null, "applied", 4), /, or pass --concurrency 1 to make one call at a time$/);
     assert.doesNotMatch(refusalHint("timeout", null, "applied", 1), /--concurrency/);
   });

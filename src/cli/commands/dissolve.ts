@@ -1,4 +1,4 @@
-/** `lcm dissolve`: replaces a summary in the context by the sources it was made from. */
+/** `lcm dissolve`: replaces a summary in the context with the sources it was made from. */
 
 import type { Dissolution } from "../../core/maintenance/dissolve.ts";
 import { LcmError } from "../../core/base/errors.ts";
@@ -11,9 +11,9 @@ import { defineCommand, withLcm } from "./_session.ts";
 
 export const dissolveCommand = defineCommand({
   name: "dissolve",
-  summary: "replace a summary in the context by its sources",
+  summary: "replace a summary in the context with its sources",
   description:
-    "Replace a summary in the context by what it was made from: the messages of a leaf, or the summaries of a condensed one. " +
+    "Replace a summary in the context with what it was made from: the messages of a leaf, or the summaries of a condensed one. " +
     "The summary itself stays stored and searchable, unless --purge deletes it.",
   arguments: [["<conversation>", conversationWords]],
   options: {

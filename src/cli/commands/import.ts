@@ -45,7 +45,7 @@ export const importCommand = defineCommand({
   ],
   notes:
     'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with optional "id", ' +
-    'optionally "timestamp" and "name". Exit status 1: some lines could not be stored; they are listed.',
+    '"timestamp" and "name". Exit status 1: some lines could not be stored; they are listed.',
   run: importAll,
 });
 

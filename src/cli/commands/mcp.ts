@@ -4,7 +4,6 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
 import { createConnection } from "../connection.ts";
-import { conversationWords } from "./_options.ts";
 import { defineCommand } from "./_session.ts";
 import type { CommandContext, Engine } from "./_session.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -18,7 +17,7 @@ export const mcpCommand = defineCommand({
   options: {
     conversation: [
       "--conversation <name>",
-      `read the session of this conversation unless the client asks for more; ${conversationWords}`,
+      "read the session of this conversation (number, session key or session id) unless the client asks for more",
     ],
   },
   examples: [

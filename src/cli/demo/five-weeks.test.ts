@@ -39,7 +39,7 @@ describe("the demo's conversation", () => {
     );
   });
 
-  it("lasts five weeks, forwards in time, and not at night but once", () => {
+  it("lasts five weeks, in chronological order, with one night message", () => {
     const times = messages.map(({ at }) => String(at));
     assert.deepEqual(times, times.toSorted());
     assert.equal(new Set(times).size, times.length);
@@ -51,7 +51,7 @@ describe("the demo's conversation", () => {
     for (const entry of entries) assert.equal(entry.message["timestamp"], Date.parse(entry.timestamp));
   });
 
-  it("answers every tool call, right after it", () => {
+  it("answers every tool call immediately", () => {
     let open: readonly unknown[] = [];
     for (const entry of entries) {
       const { role, content, toolCallId, toolName } = entry.message;
@@ -82,7 +82,7 @@ describe("the demo's conversation", () => {
     );
   });
 
-  it("holds everything that a real one holds", () => {
+  it("contains everything that a real one contains", () => {
     const said = [...textOf.values()].join("\n");
     for (const script of [/\p{Script=Hiragana}/u, /\p{Script=Han}/u, /\p{Script=Hangul}/u, /\p{Emoji_Presentation}/u])
       assert.match(said, script);
@@ -94,7 +94,7 @@ describe("the demo's conversation", () => {
       );
   });
 
-  it("has one pasted file that is too large for a prompt, and the figures read out of it are right", () => {
+  it("has one pasted file that is too large for a prompt, with correct figures quoted from it", () => {
     const large = messages.filter(({ tokens }) => tokens > largeFileTokens / 4);
     assert.deepEqual(
       large.map(({ key }) => key),
@@ -120,18 +120,18 @@ describe("the demo's conversation", () => {
 });
 
 describe("the key facts", () => {
-  it("are told in the entries that they name", () => {
+  it("are stated in the entries that they name", () => {
     for (const { question, answer, saidIn } of keyFacts)
       for (const words of answer) assert.ok(textOf.get(saidIn)?.includes(words), `${question} ${saidIn}: ${words}`);
   });
 
-  it("are said by the two of them, not by tools, and each in an entry of its own", () => {
+  it("come from the two speakers, not from tools, each in its own entry", () => {
     assert.equal(new Set(keyFacts.map(({ saidIn }) => saidIn)).size, keyFacts.length);
     const roles = new Map(messages.map(({ key, role }) => [key, role]));
     for (const { saidIn } of keyFacts) assert.match(roles.get(saidIn) ?? "", /^(user|assistant)$/);
   });
 
-  it("are spread over the whole time, in order", () => {
+  it("are spread over the five weeks, in order", () => {
     const places = keyFacts.map(({ saidIn }) => entries.findIndex(({ id }) => id === saidIn));
     assert.deepEqual(
       places,

@@ -20,7 +20,7 @@ const toldMin = [
 ] as const;
 
 describe("guarantee 24: the demo's questions, asked without a model", () => {
-  it("are answered by excerpts alone, before anything is summarised and after", async () => {
+  it("are answered by excerpts alone, before and after summarising", async () => {
     const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
     const lcm = createLcm({ store, clock: { now: systemNow } });
     const lines = async function* () {
