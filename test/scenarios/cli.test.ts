@@ -518,7 +518,7 @@ describe("lcm status, conversations and messages", () => {
       /^model +none: summaries are extracted locally, without a model$/m,
       /^prompts +built-in$/m,
       /^model calls +0 of 120 in the last hour$/m,
-      /^settings +all default$/m,
+      /^settings +all defaults$/m,
       /^search +up to date$/m,
     ])
       assert.match(words, fact);
@@ -706,7 +706,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     );
     const told = lcm(place, "grep", "-e", "(unclosed", "--json");
     assert.deepEqual([told.status, told.json.error.code, told.stderr], [2, "invalid", ""]);
-    assert.match(lcm(place, "grep", "$$$").stderr, /hint: .*only a regular expression finds punctuation\n$/);
+    assert.match(lcm(place, "grep", "$$$").stderr, /hint: .*to find punctuation, use a regular expression\n$/);
   });
 
   it("reports that a time limit was reached, which is not the same as no matches", () => {
@@ -838,7 +838,7 @@ describe("lcm backup and restore", () => {
       assert.match(refused.stderr, /^hint: list backups with `lcm restore`/m);
       const listed = ok(home, "restore");
       assert.match(listed.stdout, /^backup .*\.backup-\w+ \(.+, current format\)$/m);
-      assert.match(listed.stderr, /`lcm restore lcm\.db\.backup-\w+` shows what that one would replace/);
+      assert.match(listed.stderr, /`lcm restore lcm\.db\.backup-\w+` shows what it would replace/);
       ok(home, "restore", basename(made), "--apply");
     }
     const { database, backups } = ok(home, "restore", "--json").json;

@@ -596,23 +596,23 @@ describe("lcm prompts", () => {
     for (const args of needing) {
       const run = lcm(place, ...args);
       assert.equal(run.status, 2, args.join(" "));
-      assert.match(
-        run.stderr,
-        /^error: .*leaf\.txt" asks for \{reader\}, which does not exist\nhint: .*\{targetTokens\}/,
-      );
+      assert.match(run.stderr, /^error: .*leaf\.txt" has an unknown placeholder \{reader\}\nhint: .*\{targetTokens\}/);
     }
     const list = lcm(place, "prompts");
     assert.equal(list.status, 1);
     assert.match(list.stdout, /^leaf +– +messages → leaf +leaf\.txt, unusable$/m);
     assert.match(list.stdout, /^condensed-d1 +\d+ +leaves → d1 +condensed-d1\.txt$/m);
-    assert.match(list.stderr, /^problem: .*leaf\.txt" asks for \{reader\}/m);
+    assert.match(list.stderr, /^problem: .*leaf\.txt" has an unknown placeholder \{reader\}/m);
     assert.match(list.stderr, /^problem: .*condensed-d3\.txt is a folder, not a file$/m);
     assert.equal(
       lcm(place, "prompts", "--json").json.templates[3].problem,
       `${join(dir, "condensed-d3.txt")} is a folder, not a file`,
     );
     assert.equal(ok(place, "prompts", "--show", "condensed-d1").stdout, "Mine: {conversationSegment}\n");
-    assert.match(ok(place, "status").stdout, /^prompts +3 custom files.*\n +.*leaf\.txt" asks for \{reader\}/m);
+    assert.match(
+      ok(place, "status").stdout,
+      /^prompts +3 custom files.*\n +.*leaf\.txt" has an unknown placeholder \{reader\}/m,
+    );
     ok(place, "compact", "1", "--no-model", "--apply");
   });
 });

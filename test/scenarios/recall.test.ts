@@ -57,7 +57,7 @@ describe("lcm describe", () => {
     );
     assert.match(run.stdout, /tokens +1,\d+; covers 1,4\d\d messages with 1\d\d,\d+ tokens\n/);
     assert.match(run.stdout, /made from {2}10 summaries\n/);
-    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 of 3,\\d+ +09-07 .*Three cust`));
+    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 \\(3,\\d+\\) +09-07 .*Three cust`));
     assert.match(notesOf(run), new RegExp(`\`lcm expand ${root}\``));
     const { manifest, summary } = ok(place, "describe", root, "--json").json;
     assert.equal(manifest.rows.length, summary.descendants);
@@ -77,7 +77,7 @@ describe("lcm describe", () => {
     fits(run);
     assert.match(run.stdout, /order-lines-2026-08\.csv, text\/csv\n[^]*preview\n {2}Table[^]*lines 2 to 4 of 763\n/);
     assert.match(run.stdout, /moved out of {2}msg_\d+\n/);
-    assert.match(run.stderr, new RegExp(`it goes on: \`lcm describe ${file} --from-line 5\`\n`));
+    assert.match(run.stderr, new RegExp(`continue with: \`lcm describe ${file} --from-line 5\`\n`));
     const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
     assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
     assert.match(short.stderr, /^line 2 is cut; raise --bytes to see more of it\nnext line: `.* --from-line 3`\n$/);

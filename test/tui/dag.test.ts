@@ -87,7 +87,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     for (const words of [
       /│ sum_\w+ +d0 leaf/,
       /│ when +2025-11-08 18:00 – 18:06 UTC/,
-      /│ level +truncated: cut short, no level helped/,
+      /│ level +truncated: cut short: no attempt was usable/,
       /│ made into +sum_/,
       /│ Do season tickets carry a photo\?/,
     ])
