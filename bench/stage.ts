@@ -94,7 +94,7 @@ const rawTextBytes = (): number => {
   return bytes;
 };
 
-// ── On top of N ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Measuring ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function measure(): Promise<Measured> {
   const append = await measureAppend();

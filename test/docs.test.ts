@@ -73,7 +73,7 @@ describe("the pages", () => {
     const rows = [...read("README.md").matchAll(/^\|(.*)\*\*(.*)\*\*.*\]\((docs\/\w+\.md)\) \|$/gm)];
     assert.equal(rows.length, 4);
     for (const [, what, figure = "", page = ""] of rows)
-      assert.ok(read(page).includes(figure.replace(/%$/, "")), `${page} does not say ${figure} of ${what}`);
+      assert.ok(read(page).includes(figure.replace(/%$/, "")), `${page} does not contain ${figure} for ${what}`);
   });
 });
 

@@ -96,7 +96,7 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
             },
             lagMs,
           );
-          assert.ok(waited > lockedMs / 2, `the append had to wait for the lock, and took ${waited} ms`);
+          assert.ok(waited > lockedMs / 2, `the append waited for the lock, and took ${waited} ms`);
           assert.ok(lag <= lagMs, `a timer was ${lag} ms later than it is without`);
           assert.equal(
             (await store.messages({ conversation: id })).filter(({ text }) => text === "said while it was locked")
@@ -250,7 +250,7 @@ describe("forgetting while another connection reads", () => {
         assert.equal((await store.forget(null, plan)).kind, "written");
         for (const file of ["lcm.db", "lcm.db-wal"]) {
           const bytes = existsSync(join(folder, file)) ? readFileSync(join(folder, file)) : Buffer.alloc(0);
-          assert.ok(!bytes.includes(secret), `${file} still holds it`);
+          assert.ok(!bytes.includes(secret), `${file} still contains it`);
         }
         assert.deepEqual(
           (await reader).caveats.map(({ kind }) => kind),

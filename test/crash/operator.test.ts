@@ -217,7 +217,7 @@ describe("guarantee 28: kill -9 in the middle of a tool leaves it done or not do
         assert.ok(again.status === 0 || again.status === doneStatus, again.said);
         assert.ok(
           isSame(comparable(dumpOfContent(databaseIn(state))), done),
-          `running it again finishes it\n${again.said}`,
+          `running it again completes it\n${again.said}`,
         );
         await sound(state, leaves);
       }
@@ -250,8 +250,8 @@ describe("guarantee 28: tools work while the host is running", { skip: withoutSi
       db.close();
       const names = stored.map((row) => String(row["name"])).filter((each) => each.includes("busy-"));
       const acknowledged = (await told).split("\n").filter((line) => line !== "" && !line.startsWith(gone));
-      assert.ok(acknowledged.length > 0, "the host has said something");
-      assert.deepEqual(names.toSorted(), acknowledged.toSorted(), "everything it said is there once");
+      assert.ok(acknowledged.length > 0, "the host has written something");
+      assert.deepEqual(names.toSorted(), acknowledged.toSorted(), "everything it wrote is stored once");
       if (isDone) await sound(state, [...leaves, ...below]);
       t.diagnostic(`${acknowledged.length} messages came in between; exit status ${ended.status}`);
     });

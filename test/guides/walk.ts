@@ -94,7 +94,8 @@ export async function walk(shell: Shell, page: string, { home, exported }: Walk)
       assert.match(name, /^LCM_|_API_KEY$/, where);
       env[name] = exported[name] ?? wordsOf(value).join(" ");
     } else if (file !== undefined) writeFileSync(join(home, file), `${text}\n`);
-    else if (ours === null) assert.ok(isProved(command), `${where}\nis not ours, and in no table of what others prove`);
+    else if (ours === null)
+      assert.ok(isProved(command), `${where}\nis not ours, and no table names a test that proves it`);
     else {
       ran += 1;
       const { status, said } = await shell.run({ ...ours, home, env: { ...env, ...ours.env } });
@@ -109,7 +110,7 @@ export async function walk(shell: Shell, page: string, { home, exported }: Walk)
     let said = "";
     for (const part of command.split(" && ")) said += await run(part, where);
     if (shown === null || isSaid(shown, said, names)) continue;
-    assert.ok(isWriting, `${where}\nsays now:\n${said}\nand the page:\n${shown}`);
+    assert.ok(isWriting, `${where}\nprints now:\n${said}\nand the page shows:\n${shown}`);
     const now = [...said.trimEnd().split("\n"), ...(lines[line + moved + below] === "```" ? [] : [""])];
     lines.splice(line + moved, below, ...now);
     moved += now.length - below;

@@ -36,7 +36,7 @@ describe("child sessions on the host", () => {
     for (;;) {
       const found = look();
       if (found !== undefined) return found;
-      if (deadline.aborted) assert.fail(`${what} did not come about\n${gateway.log().slice(-3_000)}`);
+      if (deadline.aborted) assert.fail(`${what} did not happen\n${gateway.log().slice(-3_000)}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
@@ -113,7 +113,7 @@ describe("child sessions on the host", () => {
       assert.equal(asked.messages.filter(({ text }) => text.startsWith("Noted: The child is done")).length, 1);
       await assertStored(gateway, parent);
       const commits = calls().filter(({ call, session }) => call === "commitTurn" && session === parent);
-      assert.equal(commits.length, 3, "the announcement is no turn that is committed");
+      assert.equal(commits.length, 3, "the announcement is not a committed turn");
     });
   });
 

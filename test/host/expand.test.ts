@@ -99,7 +99,7 @@ describe("recall on the host", () => {
       if (asked.results.length === 0) return walkDown(asked);
       return `It answers to heliotrope-77 [${/msg_\d+/.exec(asked.results.join())?.[0]}].`;
     });
-    const [first = assert.fail("the sub-agent was asked")] = seen;
+    const [first = assert.fail("the sub-agent's model was called")] = seen;
     assert.deepEqual([seen.length, seen.every(isQuestion)], [2, true]);
     assert.deepEqual(toolsOf(first), ["lcm_describe", "lcm_expand"]);
     assert.match(seen[1]?.results[0] ?? "", /The beacon answers to heliotrope-77/);
@@ -112,7 +112,7 @@ describe("recall on the host", () => {
       assert.deepEqual(await store.conversations({ sessionKey: first.session, includeHidden: true }), []);
       const calls = await callsOf(lcm);
       assert.deepEqual([calls.calls - before.calls, calls.failures, calls.open], [1, before.failures, 0]);
-      assert(calls.outputTokens > before.outputTokens, "what the sub-agent took is in the books");
+      assert(calls.outputTokens > before.outputTokens, "the sub-agent's usage is recorded");
     });
   });
 
@@ -125,7 +125,7 @@ describe("recall on the host", () => {
       });
       const steps = context === "fork" ? 2 : 1;
       await until(async () => await Promise.resolve(children.length >= steps), "the child looks");
-      const [first = assert.fail("the child was asked"), second] = children;
+      const [first = assert.fail("the child's model was called"), second] = children;
       assert.deepEqual(toolsOf(first), context === "fork" ? [...ordinary, "lcm_expand"].toSorted() : ordinary);
       if (context === "fork") assert.match(second?.results.join() ?? "", /The beacon answers to heliotrope-77/);
     });

@@ -202,7 +202,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
     transcript: (sessionKey) =>
       readTranscript(join(state, "agents", agentOf(sessionKey), "agent/openclaw-agent.sqlite"), sessionKey),
     async start(changes, until = "recovered") {
-      assert.equal(gateway, null, "a gateway is running over this home already");
+      assert.equal(gateway, null, "a gateway is already running in this home");
       if (changes) {
         options = { ...options, ...changes };
         writeConfig();

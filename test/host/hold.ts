@@ -14,7 +14,7 @@ export async function hold(path: string, how: string): Promise<{ release(): Prom
     process.stdin.on("end", () => db.close()).resume();`;
   const child = spawn(process.execPath, ["-e", script, path], { stdio: ["pipe", "pipe", "inherit"] });
   const closed = once(child, "close");
-  await Promise.race([once(child.stdout, "data"), closed.then(() => assert.fail("the database could not be held"))]);
+  await Promise.race([once(child.stdout, "data"), closed.then(() => assert.fail("the database could not be locked"))]);
   return {
     async release() {
       child.stdin.end();

@@ -77,7 +77,7 @@ describe("a long session on the host", () => {
       assert(summaries.length >= 3, `${summaries.length} summaries`);
       assert.deepEqual(new Set(summaries.map(({ level }) => level)), new Set(["normal"]));
       const { calls: made, inputTokens } = await store.usageSince(conversation.createdAt);
-      assert.equal(made, askedIn.length, "every call is a row");
+      assert.equal(made, askedIn.length, "every call is recorded");
       assert(inputTokens > 0);
     });
     assert.match(gateway.log(), /conversation 1: [\d,]+ → [\d,]+ tokens in \d+ pass/);
@@ -97,7 +97,7 @@ describe("a long session on the host", () => {
 
   describe("guarantee 8: assembly makes no model call, and a hung summariser delays nothing, on the host", () => {
     it("answers every turn while a summary is pending", () => {
-      assert(hungIn !== null, "a summary was asked for and did not come");
+      assert(hungIn !== null, "a summary was requested and did not come");
       const during = firsts().slice(hungIn + 1, hungIn + turnsWithout);
       assert.equal(during.length, turnsWithout - 1);
       // What is not folded meanwhile is shown unchanged, and no turn is compacted in its middle.
@@ -115,7 +115,7 @@ describe("a long session on the host", () => {
       }
       const largest = Math.max(...requests().map(tokensOfRequest));
       assert(largest < contextWindow - 4096, `${largest} tokens`);
-      assert(largest > contextWindow / 2, "and it was no small thing");
+      assert(largest > contextWindow / 2, "and it was not small");
     });
   });
 

@@ -158,7 +158,7 @@ describe("moving from the older program", () => {
     const [held = [], rows] = [kept.get(session.key), transcript(session)];
     await withStore(gateway, async (lcm) => {
       const [conversation, ...more] = await segmentsOf(lcm, session.key);
-      assert.ok(conversation !== undefined && more.length === 0, "it goes on in one segment");
+      assert.ok(conversation !== undefined && more.length === 0, "it continues in one segment");
       const shown = await flattened(lcm.store, conversation.id);
       assert.ok(shown.slice(0, held.length).every(({ key }) => key.startsWith("older:")));
       assert.deepEqual(

@@ -81,7 +81,7 @@ describe("overflow on the host", () => {
     const places = messages.flatMap((message, at) =>
       message.role === "user" && message.text.includes(text) ? [at] : [],
     );
-    assert.equal(places.length, 1, `${text} is said ${places.length} times`);
+    assert.equal(places.length, 1, `${text} appears ${places.length} times`);
     assert(messages.findLastIndex((message) => message.text.includes("] Line ")) < (places[0] ?? 0));
   };
 
@@ -120,7 +120,7 @@ describe("overflow on the host", () => {
         assert.equal(asked.length, 3);
         assert(last);
         const found = last.messages.findIndex(({ calls: made }) => made.some(({ name }) => name === "lcm_grep"));
-        assert(found >= 0, "what has come of it is shown");
+        assert(found >= 0, "the outcome is shown");
         assert.match(last.messages[found - 1]?.text ?? "", /Look up the ledger/);
         assert.match(last.messages[found + 1]?.text ?? "", /5 matches/);
         await assertRecovered(session, "Look up the ledger.", asked);

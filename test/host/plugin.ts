@@ -17,7 +17,7 @@ export async function stagePlugin(folder: string, seenAs: string): Promise<void>
 /** Path of its folder. */
 export function pluginFolder(): string {
   const folder = process.env[pluginVariable];
-  assert(folder, "host tests are run by `npm run test:host`");
+  assert(folder, "run host tests with `npm run test:host`");
   return folder;
 }
 

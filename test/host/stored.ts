@@ -69,7 +69,7 @@ export async function assertStored(
     for (const [at, { id }] of segments.entries()) {
       const shown = (await flattened(lcm.store, id)).map(({ key }) => key);
       const said = expected[at]?.filter((event) => isSaid(event) && active.has(event)).map((event) => event.id);
-      assert.deepEqual(shown, said, `${sessionKey}: the context of segment ${at + 1} stands for other messages`);
+      assert.deepEqual(shown, said, `${sessionKey}: the context of segment ${at + 1} represents other messages`);
       const findings = await lcm.inspect(id);
       assert.deepEqual(
         findings.filter(({ severity, code }) => severity !== "info" && !brought.includes(code)),

@@ -34,7 +34,7 @@ export function assertValid({ format, body }: Asked): void {
 /** The live turn appears once, with nothing later than it. */
 export function assertLiveOnce(asked: Asked, text: string): void {
   const saying = asked.messages.filter((message) => message.role === "user" && message.text.includes(text));
-  assert.equal(saying.length, 1, `${JSON.stringify(text)} is said ${saying.length} times`);
+  assert.equal(saying.length, 1, `${JSON.stringify(text)} appears ${saying.length} times`);
   assert.equal(
     asked.messages.findLast(({ role }) => role === "user"),
     saying[0],

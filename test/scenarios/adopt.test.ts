@@ -224,7 +224,7 @@ for (const version of fixtureVersions) {
             assert.deepEqual(
               old.filter((value) => value !== null),
               [],
-              `${table}.${column} held something`,
+              `${table}.${column} had a value`,
             );
           else assert.deepEqual(valuesIn(path, home), old, `${table}.${column}`);
         }
@@ -447,7 +447,7 @@ describe("guarantee 11: adopting that is killed at any moment", () => {
     };
 
     startAfresh();
-    let tookMs = (await adoptInChild(Infinity)) ?? assert.fail("adopting ended without a word");
+    let tookMs = (await adoptInChild(Infinity)) ?? assert.fail("adopting ended without output");
     const whole = contentsOf(path);
     const found = { older_program: 0, current: 0 };
     startAfresh();

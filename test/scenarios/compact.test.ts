@@ -133,7 +133,7 @@ describe("lcm compact", () => {
     assert.equal(
       ok(place, "status", "--json").json.backups.length,
       1,
-      "what no plan foresees is folded after a backup too",
+      "an unplanned fold is also preceded by a backup",
     );
     assert.match(run.stderr, /^error: .+ target was missed.*\nhint: [\d,]+ tokens is the minimum/m);
     const again = lcm(place, "compact", "1", "--until", "50", "--apply", "--json");

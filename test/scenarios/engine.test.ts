@@ -94,7 +94,7 @@ describe("a full disk", { skip: withoutShell }, () => {
     await checkSound(store, [null], expected);
     const lcm = createLcm({ store, clock });
     const report = await lcm.compact({ conversation: conversation.id, mode: "sweep" });
-    assert.ok(report.compacted, "with room again, compaction goes on");
+    assert.ok(report.compacted, "with space again, compaction continues");
     await store.close();
     assert.match(statusOf(path), /crowded\.db/);
   });

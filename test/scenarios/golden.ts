@@ -81,7 +81,7 @@ export function createTranscript(place: Place): Transcript {
       const path = join(folder, `${name}.txt`);
       const text = said.join("\n");
       if (isWriting) writeFileSync(path, text);
-      assert.ok(existsSync(path), `there is no ${path}: GOLDEN=write makes it`);
+      assert.ok(existsSync(path), `${path} does not exist: create it with GOLDEN=write`);
       assert.deepEqual(text.split("\n"), readFileSync(path, "utf8").split("\n"), `${name}.txt`);
     },
   };

@@ -334,11 +334,11 @@ describe("guarantee 28: writes are dry runs by default, print the same plan, and
         assert.equal((await lcmBeside(place, ["undo", change, "--apply", "--no-backup"])).status, 0);
         assertSameRows(dumpOfContent(place.path), kept, "and taking it back restores every table");
       }
-      assert.equal(change === undefined, !isUndoable, "which is offered where it is possible");
+      assert.equal(change === undefined, !isUndoable, "the option is offered where it applies");
       const { json } = await lcmBeside(other, [...args, "--apply", "--json"]);
       const planned = JSON.parse(JSON.stringify(told.json.plan).replaceAll(place.state, other.state)) as unknown;
       assert.deepEqual([json.dryRun, json.applied, json.plan], [false, true, planned]);
-      assert.ok(json.result !== undefined, "and what came of it is told");
+      assert.ok(json.result !== undefined, "and the outcome is reported");
 
       const [made, ...more] = backupsIn(place);
       if (noBackup !== undefined) return assert.equal(made, undefined, noBackup);
@@ -347,7 +347,7 @@ describe("guarantee 28: writes are dry runs by default, print the same plan, and
       assert.equal((await copy.status()).conversations, 3);
       await copy.close();
       assertSameRows(dumpOfContent(join(place.state, made)), kept, "the backup is what was there before");
-      if (name !== "restore") assert.ok(existsSync(json.backup ?? json.result.backup), "programs are told where it is");
+      if (name !== "restore") assert.ok(existsSync(json.backup ?? json.result.backup), "JSON output names it");
       return undefined;
     });
   }

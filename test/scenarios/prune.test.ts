@@ -109,7 +109,7 @@ describe("lcm prune", () => {
     const again = lcm(place, "prune", "3", "--archive", "old.db", "--apply");
     assert.equal(again.status, 4);
     assert.match(again.stderr, /old\.db already exists/);
-    assert.equal(backupsOf(place).length, 1, "no backup is made of what is not changed");
+    assert.equal(backupsOf(place).length, 1, "no backup is made without a change");
 
     assert.equal(ok(place, "import", archive).stdout, `${archive}: 2 conversations, 10 messages, 0 summaries\n`);
     assert.equal(ok(place, "import", archive).stdout, `${archive}: nothing new, 2 conversations already stored\n`);

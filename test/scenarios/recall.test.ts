@@ -92,7 +92,7 @@ describe("lcm describe", () => {
       const whole = JSON.stringify(ok(place, "describe", id, "--json").json.text);
       const short = ok(place, "describe", id, "--json", "--tokens", "20");
       assert.equal(short.json.isWhole, false);
-      assert.ok(!short.stdout.includes(whole.slice(-60)), "what was not asked for is not handed out");
+      assert.ok(!short.stdout.includes(whole.slice(-60)), "unrequested details are left out");
     }
   });
 

@@ -149,7 +149,7 @@ describe("a rewrite that is interrupted", () => {
     const run = await lcmBeside(place, args);
     assert.match(run.stdout, /^rewrote 1 summary: .*\n2 summaries were not reached$/m);
     assert.match(run.stderr, /^change 1: undo it with `lcm undo 1 --apply`\nerror: .*the disk is gone/m);
-    assert.doesNotMatch(run.stderr, /harbour|model/, "it is not the model's trouble");
+    assert.doesNotMatch(run.stderr, /harbour|model/, "the error is not blamed on the model");
     provider.play(...drafts());
     const told = await lcmBeside(other, [...args, "--json"]);
     assert.deepEqual([told.status, told.json.applied, told.json.result.change], [run.status, true, 1]);
@@ -275,7 +275,7 @@ describe("untrusted text", () => {
     }
     const told = await lcmBeside(place, [...args, "--json"]);
     assert.ok(isHarmless(told.stdout));
-    assert.ok(told.json.result.drafts[0].newText.includes("\u202egnp.exe"), "programs get what was written");
+    assert.ok(told.json.result.drafts[0].newText.includes("\u202egnp.exe"), "JSON output lists what was written");
 
     provider.play({ kind: "error", status: 401, error: { message: `no ${tricks} key` } });
     const failed = await lcmBeside(place, [...args, "--fresh"]);

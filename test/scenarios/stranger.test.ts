@@ -19,7 +19,7 @@ const read = ({ stdout, stderr }: Run): string => `${stdout}\n${stderr}`;
 /** The words after `lcm` on a line like this, wherever the program prints it. */
 function commandIn(run: Run, like: RegExp): readonly string[] {
   const found = like.exec(read(run))?.[1];
-  assert.ok(found !== undefined, `the program says nothing like ${like}:\n${read(run)}`);
+  assert.ok(found !== undefined, `the output has no line like ${like}:\n${read(run)}`);
   return found.trim().split(/\s+/);
 }
 

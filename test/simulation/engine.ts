@@ -84,7 +84,7 @@ export function createEngine(
   };
   const lcm = createLcm({ store, clock: { now }, settings, model, breaker: "ignored" });
   const tokensOf = async (id: ConversationId): Promise<number> =>
-    promptTokens((await store.conversation(id))?.totals ?? assert.fail("the conversation is there"));
+    promptTokens((await store.conversation(id))?.totals ?? assert.fail("the conversation exists"));
 
   return {
     lcm,
@@ -109,7 +109,7 @@ export function createEngine(
       const report = await lcm.compact(request);
       whileThinking = async () => undefined;
       assert.equal(report.compacted, report.tokensAfter < report.tokensBefore, report.message);
-      assert.equal(report.tokensAfter, await tokensOf(conversation), "what compaction says is what there is");
+      assert.equal(report.tokensAfter, await tokensOf(conversation), "what compaction reports is what is stored");
       for (const pass of report.passes)
         assert.ok(pass.tokens < pass.sourceTokens, "a summary is shorter than its source");
       const name = report.outcome.kind === "bounded" ? `bounded by ${report.outcome.bound}` : report.outcome.kind;

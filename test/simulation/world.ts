@@ -164,19 +164,15 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const appended = await engineOf().lcm.ingest(segment.conversation, items.map(toIncoming), options);
     segment.delivered = Math.max(before, upto);
     const fresh = segment.host.entries.slice(before, segment.delivered);
-    assert.equal(
-      appended.messages.length,
-      fresh.filter(({ kind }) => kind === "message").length,
-      "messages that were new",
-    );
-    assert.equal(appended.entries, fresh.filter(({ kind }) => kind === "entry").length, "lines that were new");
+    assert.equal(appended.messages.length, fresh.filter(({ kind }) => kind === "message").length, "new messages");
+    assert.equal(appended.entries, fresh.filter(({ kind }) => kind === "entry").length, "new lines");
     const forgot = new Set(
       items.filter(({ raw }) => JSON.stringify(asLeft(raw)) !== JSON.stringify(raw)).map(({ key }) => key),
     );
     assert.deepEqual(
       appended.differing.filter((key) => !forgot.has(key)),
       [],
-      "nothing came with another content",
+      "nothing came with different content",
     );
     const { hostCursor } = (await store.conversation(segment.conversation)) ?? {};
     if (options?.hostCursor !== undefined) assert.equal(hostCursor, options.hostCursor);
@@ -301,8 +297,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     if (outcome.kind === "written") {
       assert.equal(outcome.messages, below.length, "each message below is copied once");
       target.inherited = [...below, ...target.inherited];
-    } else
-      assert.ok(outcome.kind === "duplicate" || folded.length === 0, "what there is to transplant is transplanted");
+    } else assert.ok(outcome.kind === "duplicate" || folded.length === 0, "everything transplantable is transplanted");
     return `${source.conversation} → ${target.conversation} ${outcome.kind}`;
   };
 
@@ -328,7 +323,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
           ),
         /broken off/,
       );
-      assert.ok(pictureOf(db) === before, `a ${name} broken off after ${after} statements has left something behind`);
+      assert.ok(pictureOf(db) === before, `a ${name} interrupted after ${after} statements has left something behind`);
       count(wasWhole ? "broken off before commit" : "broken off between statements");
       return `${name} after ${after} statements`;
     } finally {

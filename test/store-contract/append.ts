@@ -220,7 +220,7 @@ export function testAppend(subject: StoreUnderTest): void {
       await assert.rejects(importTranscript({ store, clock }, broken(), target), /the disk went away/);
       const report = await importTranscript({ store, clock }, read(700), target);
       assert.equal(report.messages + report.duplicates, 700);
-      assert.ok(report.duplicates > 0, "what came in before the break stayed");
+      assert.ok(report.duplicates > 0, "what was stored before the interruption stayed");
       const again = await importTranscript({ store, clock }, read(700), target);
       assert.deepEqual([again.messages, again.duplicates, again.differing], [0, 700, []]);
       const conversation = again.conversation;

@@ -29,7 +29,7 @@ export function testArchive(subject: StoreUnderTest): void {
       const made = await databaseFileOf(store).archive([old.id], to);
       assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
       assertPrivate(to);
-      assert.deepEqual(dump(path), before, "the source is as it was");
+      assert.deepEqual(dump(path), before, "the source is unchanged");
       assert.deepEqual(
         readdirSync(folder).filter((name) => name !== "place" && !name.startsWith("lcm.db")),
         ["old.db", "old.db-files"],
@@ -95,7 +95,7 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.deepEqual(
         without(between, before),
         Object.fromEntries(Object.keys(before).map((table) => [table, []])),
-        "what stays is as it was",
+        "the rest is unchanged",
       );
       assert.equal(await store.conversation(old.id), null);
       assert.equal(await finds(store, "harbour lighthouse"), 0);

@@ -72,7 +72,7 @@ const messages: Readonly<Record<string, HostMessage>> = {
     tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
   },
   "text beside calls": { role: "assistant", content: "so", tool_calls: [{ id: "c" }, "odd"] },
-  "calls that are no list": { role: "assistant", content: "so", tool_calls: "calls" },
+  "calls that are not a list": { role: "assistant", content: "so", tool_calls: "calls" },
   "content that is a number": { role: "user", content: 5 },
   "content that is an object": { role: "user", content: { parts: ["x"] } },
   "content that is false": { role: "user", content: false },
@@ -84,7 +84,7 @@ const messages: Readonly<Record<string, HostMessage>> = {
     details: { diff: "+1" },
     isError: false,
   },
-  "a role nobody knows": { role: "bashExecution", command: "ls", output: "a b", exitCode: 0 },
+  "an unknown role": { role: "bashExecution", command: "ls", output: "a b", exitCode: 0 },
   "an empty role": { role: "", content: "whose?" },
   "a role a database cannot hold": { role: "\udc00", content: "whose?" },
   "fields named like parts of an object": JSON.parse(
@@ -182,6 +182,6 @@ async function comesBack(store: Store, sent: readonly HostMessage[]): Promise<vo
   for (const [index, message] of read.entries()) {
     const came = messageFromStore(message);
     assert.deepEqual(came, sent[index]);
-    assert.equal(Object.keys(came).join(), Object.keys(sent[index] ?? {}).join(), "fields stand in their order");
+    assert.equal(Object.keys(came).join(), Object.keys(sent[index] ?? {}).join(), "fields keep their order");
   }
 }

@@ -80,7 +80,7 @@ export function testFix(subject: StoreUnderTest): void {
       assert.deepEqual(
         await placed([last, summary, ...raw.slice(0, -1)]),
         [a - 1, a, b, c, e],
-        "what comes first goes before the first, and the highest place stays taken",
+        "what comes first goes before the first, and the highest position stays taken",
       );
       assert.deepEqual(await placed([summary, ...raw]), [a, b, c, e, e + 1], "what comes last goes after the last");
       assert.ok(d < e);

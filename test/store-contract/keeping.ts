@@ -122,11 +122,7 @@ export function testKeeping(subject: StoreUnderTest): void {
         const { conversations } = await store.status();
         await store.open({ sessionId: "after the backup" });
         await restore?.(copy, path);
-        assert.equal(
-          (await store.status()).conversations,
-          conversations,
-          "who has the database open sees what was restored",
-        );
+        assert.equal((await store.status()).conversations, conversations, "open connections see what was restored");
         assert.deepEqual(await pictureOf(store, busy.id), picture);
       },
     );

@@ -80,7 +80,7 @@ export function testLedger(subject: StoreUnderTest): void {
       }));
       const saved = [];
       for (const each of beside) saved.push(await store.saveFile(each));
-      assert.deepEqual(await store.files(id), [...saved, file, alone], "by time, then as they came");
+      assert.deepEqual(await store.files(id), [...saved, file, alone], "by time, then in order of arrival");
     });
 
     it("bytes read back unchanged, and only canonical base64 is accepted", async (scene) => {

@@ -116,14 +116,18 @@ export function testMoved(subject: StoreUnderTest): void {
       ]);
       assert.deepEqual((await store.messages({ ids: [target.id] }))[0]?.moved, []);
       const origins = [own, image, shared].map(async ({ id }) => (await store.file(id))?.messageKey);
-      assert.deepEqual(await Promise.all(origins), [null, null, "k2"], "no file tells what was said there");
+      assert.deepEqual(await Promise.all(origins), [null, null, "k2"], "no file reveals what was said there");
       for (const id of [own.id, image.id]) {
         const left = await store.file(id);
         assert.equal(await store.fileContent(id), forgottenMark);
         assert.deepEqual([left?.encoding, left?.bytes, left?.lines], ["utf8", forgottenMark.length, 1]);
       }
       for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")]) assert.ok(!isOnDisk(folder, word));
-      assert.notEqual((await save(store, talk, "my dear quokka")).id, own.id, "said again, it is another file");
+      assert.notEqual(
+        (await save(store, talk, "my dear quokka")).id,
+        own.id,
+        "the same content sent again is another file",
+      );
     });
 
     it("an interruption before the files were reached is completed by the next plan", async (scene) => {
@@ -200,7 +204,7 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.equal(await store.fileContent(kept.id), "an innocent log");
       assert.deepEqual((await store.planForget(null, target)).files, []);
       await store.forget(null, await store.planForget(null, target));
-      assert.ok(!isOnDisk(folder, "quoll"), "all folders are looked through where no conversation is named");
+      assert.ok(!isOnDisk(folder, "quoll"), "all folders are searched when no conversation is given");
     });
 
     it("a plan that names other files than would go is stale", async ({ store, talk }) => {

@@ -69,7 +69,7 @@ export function testSpending(subject: StoreUnderTest): void {
       assert.equal(refused.refusal, "ceiling");
       assert.match(refused.message, /^3 model calls since 0000-01-01T00:00:00\.000Z, of 3 allowed$/);
       assert.equal((await store.usageSince(ever)).calls, 3);
-      assert.equal(await refusalOf(store, { callsMax: 3, windowSince: later }), null, "those before it do not count");
+      assert.equal(await refusalOf(store, { callsMax: 3, windowSince: later }), null, "earlier calls do not count");
       assert.equal(await refusalOf(store, { callsMax: 5 }), null);
       assert.equal(await refusalOf(store, { callsMax: 0, windowSince: later }), "ceiling");
     });
@@ -96,14 +96,14 @@ export function testSpending(subject: StoreUnderTest): void {
       const refused = await store.beginCall(leafCall(null), { ...unbounded, breakerSince: breaker.at });
       assert.ok(refused.kind === "refused" && refused.refusal === "breaker");
       assert.ok(refused.message.includes("scripted") && refused.message.includes(breaker.at), refused.message);
-      assert.equal((await store.usageSince(ever)).calls, 2, "what was not asked is no row");
+      assert.equal((await store.usageSince(ever)).calls, 2, "a refused call is not recorded");
       assert.deepEqual(await store.openBreakers(later), []);
       assert.equal(await refusalOf(store, { breakerSince: later }), null, "long enough ago");
       assert.equal(await refusalOf(store, { breakerSince: ever }, "another"), null, "another provider");
       assert.equal(await refusalOf(store, { breakerSince: null }), null, "tried all the same");
-      assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "calls under way say nothing yet");
+      assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "running calls do not decide yet");
       for (const result of ["timeout", "cancelled", "rate_limit"] as const) await call(store, result);
-      assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "nor do those that got no answer");
+      assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "nor do unanswered calls");
       await call(store, "ok");
       assert.equal(await refusalOf(store, { breakerSince: ever }), null);
       assert.deepEqual(await store.openBreakers(ever), []);

@@ -92,7 +92,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       const ids = new Set(originals.map(({ id }) => id));
       assert.ok(
         copies.every(({ id }) => !ids.has(id)),
-        "every copy has an id of its own",
+        "every copy has its own id",
       );
       const described = (all: typeof originals) =>
         all.map(({ id: _, conversation: __, ...rest }) => rest).toSorted((a, b) => (a.text < b.text ? -1 : 1));
@@ -180,7 +180,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       const { ordinal } = await itemOf(store, target.id, second.id);
       const outcome = await store.dissolve({ conversation: target.id, summary: second.id, ordinal });
       assert.deepEqual(outcome, { kind: "written", change: 2, items: 2, shifted: 4 });
-      assert.deepEqual((await places()).slice(-2), last, "what is behind the gap stays where it was");
+      assert.deepEqual((await places()).slice(-2), last, "what comes after the gap stays in place");
       await check(scene, inherited(scene));
     });
 

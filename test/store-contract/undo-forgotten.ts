@@ -45,7 +45,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       const change = await rewrite(store, of(leaves, 5), "leaf with hunter2-of-the-new-text");
       await forget(store, { kind: "secret", text: "hunter2-of-the-new-text" });
       const obstacle = await onlyBlocker(scene, change);
-      assert.equal(obstacle.change, null, "nobody can take that back");
+      assert.equal(obstacle.change, null, "there is no change to undo first");
       assert.match(obstacle.message, new RegExp(`^${of(leaves, 5)} was changed since by change .* for good$`));
       await rewrite(store, of(leaves, 5), "leaf without it");
     });
@@ -151,7 +151,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       for (const { rewriteReason } of await store.summaries({ ids: [leaf, ...carried] }))
         assert.equal(rewriteReason, null);
       assert.deepEqual(traces(scene, "confidential"), []);
-      assert.deepEqual(await found(store, "harmless"), [leaf], "what is carried over is not found twice");
+      assert.deepEqual(await found(store, "harmless"), [leaf], "a carried text is not found twice");
       await blockedBy(scene, change);
     });
 

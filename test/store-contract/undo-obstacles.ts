@@ -134,7 +134,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assert.deepEqual(
         (await blockedBy(scene, planted)).map((each) => each.subject).toSorted(),
         carried.map(({ id }) => String(id)).toSorted(),
-        "a deep copy of a copy stands on its own; what is carried over does not",
+        "a deep copy of a copy is independent; a carried text is not",
       );
     });
 

@@ -113,7 +113,7 @@ export async function blockedBy(
 ): Promise<readonly Obstacle[]> {
   const before = dumpOfContent(path);
   const { obstacles } = await store.planUndo(change, only);
-  assert.ok(obstacles.length > 0, "something stands in the way");
+  assert.ok(obstacles.length > 0, "something blocks the undo");
   assert.deepEqual(await store.undo(change, only), { kind: "blocked", obstacles });
   assertSameRows(dumpOfContent(path), before);
   return obstacles;
@@ -173,11 +173,11 @@ async function follow(store: Store, remedy: string): Promise<void> {
 export async function followed(store: Store, change: number): Promise<readonly string[]> {
   const remedies: string[] = [];
   for (;;) {
-    assert.ok(remedies.length < 10, `they lead nowhere: ${remedies.join(", ")}`);
+    assert.ok(remedies.length < 10, `the remedies lead nowhere: ${remedies.join(", ")}`);
     const [obstacle] = (await planUndo(store, change)).obstacles;
     if (obstacle === undefined) break;
     const { remedy, message } = obstacle;
-    assert.ok(remedy !== null, `there is a way: ${message}`);
+    assert.ok(remedy !== null, `there is a remedy: ${message}`);
     await follow(store, remedy);
     remedies.push(remedy);
   }

@@ -39,7 +39,7 @@ async function thereAndBack(
   assert.deepEqual(await foundByAll(store), foundAfter);
   assert.ok(
     (await store.journal({ change })).every(({ undoneBy }) => undoneBy === null),
-    "it holds again",
+    "it is in effect again",
   );
   await takeBack(store, redone);
   assertSameRows(dumpOfContent(path), before);
@@ -138,7 +138,7 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.match(obstacle?.message ?? "", new RegExp(`lcm transplant ${talk.id} ${other.id}`));
       const steps = journalIn(scene.path).filter((step) => step.change === undoneBy);
       assert.ok(steps.length > 0);
-      assert.ok(!JSON.stringify(steps).includes("leaf number"), "no text is kept that nobody can restore");
+      assert.ok(!JSON.stringify(steps).includes("leaf number"), "no text is stored that cannot be restored");
       await thereAndBack(scene, () => transplant(store, talk.id, other.id), { canRedo: false });
     });
 
@@ -189,7 +189,7 @@ export function testUndo(subject: StoreUnderTest): void {
       const newest = { [talk.id]: host.entries.at(-1)?.at, [other.id]: guest.entries.at(-1)?.at };
       for (const { id, lastMessageAt, updatedAt } of await store.conversations()) {
         assert.equal(lastMessageAt, newest[id]);
-        assert.ok(updatedAt >= (written.get(id) ?? ""), "it was last written to when the host did, or later");
+        assert.ok(updatedAt >= (written.get(id) ?? ""), "its last write is the host's, or later");
       }
     };
 

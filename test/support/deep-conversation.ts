@@ -75,7 +75,7 @@ async function makeDeep(lcm: Lcm): Promise<Pick<DeepConversation, "deep" | "trun
   ]);
   const [file] = await lcm.store.files(id);
   const truncated = leaves.get(truncatedTurn);
-  assert(file !== undefined && truncated !== undefined, "the timetable is stored, and a leaf is cut short");
+  assert(file !== undefined && truncated !== undefined, "the timetable is stored, and a leaf is truncated");
   return { deep: id, truncated, file: file.id };
 }
 
@@ -139,7 +139,7 @@ async function fold(
     previousContext: isModels ? (previous?.text ?? null) : null,
     fileIds: [...new Set([...fileIdsOf(messages), ...below.flatMap(({ fileIds }) => fileIds)])],
   });
-  assert(outcome.kind === "written", "nobody else writes");
+  assert(outcome.kind === "written", "no other process writes");
   return outcome.summary;
 }
 

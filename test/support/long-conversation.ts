@@ -144,7 +144,7 @@ async function fold(
   const previousContext = isModels && depth < 2 ? (standing[depth]?.at(-1)?.text ?? null) : null;
   const model = isModels ? "scripted/one" : null;
   const folded = await lcm.store.fold(id, run, { text, tokens, level, model, previousContext, fileIds });
-  assert(folded.kind === "written", "nobody else writes");
+  assert(folded.kind === "written", "no other process writes");
   const item: ContextItem = { kind: "summary", id: folded.summary, ordinal: first.ordinal, tokens, depth };
   standing[depth]?.push({ item, text, fileIds });
 }

@@ -76,13 +76,13 @@ async function checkContext(
   assert.deepEqual(
     own.map(({ key }) => key),
     active.map(({ key }) => key),
-    `${where}: the context does not stand for the messages the host sent, in their order`,
+    `${where}: the context does not represent the messages the host sent, in order`,
   );
   for (const [place, message] of reached.slice(0, inherited.length).entries()) {
     assert.deepEqual(
       await restoreMessage(store, message),
       inherited[place],
-      `${where}: the copy at place ${place} differs from its original`,
+      `${where}: the copy at position ${place} differs from its original`,
     );
   }
 }
@@ -98,7 +98,7 @@ async function checkStored(
   assert.deepEqual(
     own.map(({ key }) => key),
     sent.map(({ key }) => key),
-    `conversation ${conversation}: stored are not the messages the host sent, each once`,
+    `conversation ${conversation}: the stored messages are not those the host sent, each once`,
   );
   assert.ok(stored.length - own.length >= inherited.length, `conversation ${conversation}: copies are missing`);
   for (const message of own) {
@@ -108,7 +108,7 @@ async function checkStored(
       original?.raw,
       `conversation ${conversation}: message ${message.key} does not read back`,
     );
-    assert.equal(message.at, original?.at, `conversation ${conversation}: the time of ${message.key}`);
+    assert.equal(message.at, original?.at, `conversation ${conversation}: the time of ${message.key} differs`);
   }
 }
 
@@ -117,7 +117,7 @@ async function checkOtherLines(store: Store, { conversation, entries }: HostList
   assert.deepEqual(
     stored.map(({ key, type, raw }) => ({ key, type, raw: JSON.parse(raw) as unknown })),
     entries.filter((entry) => entry.kind === "entry").map(({ key, type, raw }) => ({ key, type, raw })),
-    `conversation ${conversation}: stored are not the other lines of the transcript, each once`,
+    `conversation ${conversation}: the stored lines are not those of the transcript, each once`,
   );
 }
 
@@ -133,7 +133,7 @@ export async function checkSound(
     assert.deepEqual(
       bad.map(({ code, message }) => `${code}: ${message}`),
       [],
-      "inspect finds nothing",
+      "inspect has no findings",
     );
   }
 }

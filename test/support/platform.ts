@@ -9,14 +9,14 @@ const isWindows = process.platform === "win32";
 type Missing = string | false;
 
 export const withoutSignals: Missing = isWindows && "Windows ends a process instead of sending it a signal";
-export const withoutShell: Missing = isWindows && "Windows has no sh, and no programs that are scripts";
-export const withoutLinks: Missing = isWindows && "Windows lets few make a link to a file";
-export const withoutReplacing: Missing = isWindows && "Windows lets nobody replace or remove a file that is open";
-export const withoutPosixPaths: Missing = isWindows && "where a line is broken depends on the paths in it";
+export const withoutShell: Missing = isWindows && "Windows has no sh, and cannot execute scripts";
+export const withoutLinks: Missing = isWindows && "Windows restricts links to files";
+export const withoutReplacing: Missing = isWindows && "Windows cannot replace or remove an open file";
+export const withoutPosixPaths: Missing = isWindows && "line breaks depend on the paths in a line";
 export const withoutPseudoTerminal: Missing =
-  process.platform !== "linux" && "the pseudo-terminal is made by `script` of util-linux";
+  process.platform !== "linux" && "a pseudo-terminal needs `script` of util-linux";
 
-/** The environment variable that names the home folder on this system. */
+/** An environment with this home folder, under the name of each system. */
 export const homeAt = (folder: string) => ({ HOME: folder, USERPROFILE: folder });
 
 /** Asserts that only the owner can read it; on Windows that follows from its folder. */

@@ -10,7 +10,7 @@ import { isObject } from "../../src/core/base/json.ts";
 
 /** Throws at the first message that a provider would refuse, with the reason. */
 export function checkValid(messages: readonly HostMessage[]): void {
-  if (messages.length > 0) assert.equal(messages[0]?.["role"], "user", "a prompt begins with a user's message");
+  if (messages.length > 0) assert.equal(messages[0]?.["role"], "user", "a prompt begins with a user message");
   for (let at = 0; at < messages.length;) {
     const message = messages[at] ?? {};
     const refuse = (reason: string): never => assert.fail(`message ${at} ${reason}: ${JSON.stringify(message)}`);

@@ -126,7 +126,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
       await robot.sees("undone by 2");
     });
     assertSameRows(dumpOfContent(path), before);
-    assert.equal(backupsOf(path).length, 1, "one backup a session");
+    assert.equal(backupsOf(path).length, 1, "one backup per session");
   });
 
   it("purges too on request", async () => {
@@ -370,7 +370,7 @@ describe("what was shown is what is done, whoever else writes", () => {
       await robot.sees("it changed meanwhile, and was planned again: look once more");
       await robot.sees("About boats only.");
       assertSameRows(dumpOf(path), before, "what was not shown is not done");
-      assert.deepEqual(backupsOf(path), [], "and no backup made in vain");
+      assert.deepEqual(backupsOf(path), [], "and no needless backup");
       const message = { role: "user", content: "One more." };
       const item = { kind: "message", message, key: "late", at: systemNow() } as const;
       await onFile(path, async (lcm) => await lcm.ingest(made.deep, [item]));

@@ -54,7 +54,7 @@ async function leavesAsFound(terminal: Terminal, status: number): Promise<void> 
     isFocusTold: false,
   });
   assert.notEqual(ended.before, "");
-  assert.equal(ended.after, ended.before, "the tty is set as it was");
+  assert.equal(ended.after, ended.before, "the tty settings are restored");
 }
 
 describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () => {
@@ -209,7 +209,7 @@ describe("the terminal UI in any window", () => {
     };
     const robot = startRobot(broken);
     await assert.rejects(robot.over(), /the file system is gone/);
-    assert.ok(robot.written().endsWith("\u001b[?1049l\u001b[?25h\u001b[?2026l"), "the other screen is left");
+    assert.ok(robot.written().endsWith("\u001b[?1049l\u001b[?25h\u001b[?2026l"), "the alternate screen is left");
     await port.close();
   });
 });

@@ -92,7 +92,7 @@ function assertNothingChanged(path: string, words: string): void {
     [],
     words,
   );
-  assert.equal(backupsOf(path), 0, `${words}: no backup is made in vain`);
+  assert.equal(backupsOf(path), 0, `${words}: no needless backup`);
 }
 
 interface Sitting extends Ground, Pick<RobotOptions, "columns" | "rows"> {
@@ -208,7 +208,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       assert.deepEqual(
         [calls(), tablesChanged(dumpOf(template), dumpOf(path))],
         [0, []],
-        "looking writes nothing at all",
+        "reading writes nothing at all",
       );
 
       behave("hangs");
@@ -310,7 +310,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       });
       await robot.press("y");
       await robot.sees(/which it was written from, was rewritten in the meantime: nothing was/);
-      assert.equal((await changesIn(path)).length, 1, "only that of the others");
+      assert.equal((await changesIn(path)).length, 1, "only the other process's");
       await robot.press("enter");
       await robot.sees("Replace the old text?");
       await robot.press("y");
@@ -355,7 +355,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees(/OLD \(56 tokens\) +│ NEW/);
       await robot.resize(80, 24);
       await robot.sees("Replace the old text?");
-      assert.doesNotMatch(robot.screen(), /OLD.*NEW/, "below each other where it is narrow");
+      assert.doesNotMatch(robot.screen(), /OLD.*NEW/, "one below the other on a narrow screen");
       assert.match(robot.screen(), /OLD \(56 tokens\)[^]+NEW \(32 tokens\)[^]+Δ tokens/);
       await robot.resize(40, 10);
       await robot.sees("OLD");

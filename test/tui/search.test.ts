@@ -111,7 +111,7 @@ describe("searching", () => {
       await robot.type("no such thing");
       await robot.sees("no matches");
       await robot.press("escape");
-      assert.equal(robot.isOver(), true, "there is nothing to go to, so it is left");
+      assert.equal(robot.isOver(), true, "there is no target, so it goes back");
     });
   });
 

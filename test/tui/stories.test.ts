@@ -36,7 +36,7 @@ before(async () => {
 });
 after(async () => {
   await port.close();
-  assert.deepEqual(differences(looked, original, "everything"), [], "looking changes nothing");
+  assert.deepEqual(differences(looked, original, "everything"), [], "reading changes nothing");
 });
 
 /** As they were made; between them is one of another agent. */
@@ -495,7 +495,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.sees("OLD (157 tokens)");
       });
       await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · change 1, press u to undo`);
-      assert.equal(seat.calls(), 2, "a draft that was not wanted is kept");
+      assert.equal(seat.calls(), 2, "a rejected draft is kept");
       const [summary] = await onFile(path, async ({ store }) => await store.summaries({ ids: [id] }));
       assert.match(summary?.text ?? "", /3994 characters, noted as/);
       await robot.sees(/▸ \+ d3 condensed +32 {2}2025-02-03 06:00: 3994/);

@@ -126,7 +126,7 @@ async function walkThrough(path: string): Promise<void> {
   } finally {
     await close();
   }
-  assert.equal(attempts(), 0, "nothing is written by looking");
+  assert.equal(attempts(), 0, "reading writes nothing");
 }
 
 const isScreen = (name: string): boolean =>
