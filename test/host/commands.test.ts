@@ -90,7 +90,7 @@ describe("chat commands", () => {
   it("report that a session is ignored, or read-only", async () => {
     for (const key of [ignored, reading]) await gateway.turn(key, "nobody keeps this");
     assert.match(await gateway.chat(ignored, "/lcm"), /It is ignored \(`ignoreSessionPatterns`\)/);
-    assert.match(await gateway.chat(ignored, "/lcm compact"), /`\/compact` is OpenClaw's own here/);
+    assert.match(await gateway.chat(ignored, "/lcm compact"), /`\/compact` uses OpenClaw's own compaction here/);
     assert.match(await gateway.chat(reading, "/lcm"), /It is read-only \(`statelessSessionPatterns`\)/);
     const stored = await withStore(gateway, async ({ store }) => await store.conversations({ includeHidden: true }));
     assert(stored.every(({ sessionKey }) => sessionKey !== ignored && sessionKey !== reading));

@@ -78,7 +78,7 @@ describe("while the store is unreachable", () => {
     const said = ["one", "two", "three"];
     for (const text of said) await say(session, text);
     assertShown(session, said);
-    assert.match(gateway.log(), /while a turn of agent:main:damaged was stored: .*not a database/);
+    assert.match(gateway.log(), /while storing a turn of agent:main:damaged: .*not a database/);
     rmSync(database());
     await say(session, "four");
     assertShown(session, [...said, "four"]);

@@ -88,7 +88,7 @@ describe("resets on the host", () => {
     assert.match(await gateway.chat(session, "/reset"), /reset/i);
     const asked = await say(session, "What did I say?");
     assert.deepEqual(shown(asked).map(withoutTime), ["/reset"]);
-    assert.match(guidanceIn(asked), /This conversation was begun anew/);
+    assert.match(guidanceIn(asked), /This conversation was restarted/);
     const [old, fresh] = await assertStored(gateway, session);
     assert.deepEqual([old?.active, fresh?.active], [false, true]);
     assert.equal(old?.totals.messages, 2);
@@ -160,7 +160,7 @@ describe("resets on the host", () => {
     assert.deepEqual(shown(asked).slice(1).map(withoutTime), ["/new"]);
     assert.match(shown(asked)[0] ?? "", /depth="2"[^]*Account \d+: they spoke about the cranes/);
     assert.doesNotMatch(shown(asked).join(), /crates/);
-    assert.match(guidanceIn(asked), /stand in your context as <summary>[^]*This conversation was begun anew/);
+    assert.match(guidanceIn(asked), /appear in your context as <summary>[^]*This conversation was restarted/);
     const [old, fresh] = await assertStored(gateway, session);
     assert.equal(fresh?.totals.summaries, 1);
     assert(old !== undefined && old.totals.summaries > 1);
@@ -202,7 +202,7 @@ describe("resets on the host", () => {
     const session = key("replaced");
     assert.deepEqual(shown(await say(session, "Good morning.")), []);
     const asked = await say(session, "lcm_grep crates");
-    assert.match(guidanceIn(asked), /This conversation was begun anew/);
+    assert.match(guidanceIn(asked), /This conversation was restarted/);
     assert.match(asked.results.join(), /Crane 4/);
     const [old, fresh] = await assertStored(gateway, session);
     assert.notEqual(old?.sessionId, fresh?.sessionId);

@@ -150,7 +150,7 @@ export async function soak(minutes: number, seed: number): Promise<boolean> {
   const world: World = { gateway, ledger, weather, neighbour, gate: createGate(), isUp: true, turns: new Map() };
   const until = performance.now() + minutes * 60_000;
   const over = new AbortController();
-  say(`seed ${seed}: ${minutes} minutes, after ${Math.round((performance.now() - began) / 1000)} s of starting`);
+  say(`seed ${seed}: ${minutes} minutes, after ${Math.round((performance.now() - began) / 1000)} s of start-up`);
 
   const samples: Sample[] = [];
   const watching = watch(world, samples, over.signal, () => server.forget());
@@ -304,7 +304,7 @@ async function quiet(world: World): Promise<void> {
       });
       ledger.count(children.includes(key) ? "child's transcript compared" : "transcript compared");
     } catch (error) {
-      ledger.broken("guarantees 1 to 7: the store holds the transcript", error);
+      ledger.broken("guarantees 1 to 7: the store has the transcript", error);
     }
   }
   for (const finding of faultsIn((await neighbour.lcm("doctor")).json)) ledger.broken("doctor finds nothing", finding);
@@ -334,7 +334,7 @@ async function answered(world: World, key: string, name: string): Promise<void> 
     ledger.event("turn of a quiet point not answered", `${key}: ${last.slice(0, 200)}`);
     await sleep(5_000);
   }
-  ledger.broken("a sound model is heard", `${key}: ${last}`);
+  ledger.broken("a sound model gets through", `${key}: ${last}`);
 }
 
 /** Waits for something that only needs time. */
@@ -358,7 +358,7 @@ async function checkImported({ gateway, ledger, neighbour }: World): Promise<voi
     async ({ store }) => await store.conversations({ sessionKey: importedSession, includeHidden: true }),
   );
   if ((held?.totals.messages ?? 0) < wanted)
-    ledger.broken("what was imported is stored", `${held?.totals.messages} of ${wanted} messages`);
+    ledger.broken("imported messages are stored", `${held?.totals.messages} of ${wanted} messages`);
 }
 
 async function checkFile({ gateway, ledger, neighbour }: World): Promise<void> {

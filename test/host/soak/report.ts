@@ -50,10 +50,10 @@ function checkBudgets(calls: readonly EngineCall[], ledger: Ledger): void {
 const logged: Readonly<Record<string, RegExp>> = {
   "turn served by the host's own engine": /degraded to "legacy"/g,
   "commit queued by the host": /advancement remains queued/g,
-  "patience with the store ran out": /it takes more than \d+ ms/g,
-  "engine put aside by the host": /quarantin/g,
-  "background compaction told": /conversation \d+: [\d,]+ → [\d,]+ tokens/g,
-  "trouble noted by the plugin": /while [^\n]*: /g,
+  "turn that stopped waiting for the store": /still running after \d+ ms/g,
+  "engine disabled by the host": /quarantin/g,
+  "background compaction logged": /conversation \d+: [\d,]+ → [\d,]+ tokens/g,
+  "trouble logged by the plugin": /while [^\n]*: /g,
   "uncaught error": /uncaught|unhandled rejection/gi,
 };
 
@@ -73,7 +73,7 @@ export function reportOf(given: {
   const fromLog = Object.fromEntries(
     Object.entries(logged).map(([kind, words]) => [kind, log.match(words)?.length ?? 0]),
   );
-  for (const kind of ["engine put aside by the host", "uncaught error"])
+  for (const kind of ["engine disabled by the host", "uncaught error"])
     if ((fromLog[kind] ?? 0) > 0) ledger.broken(`no ${kind}`, excerpt(log, logged[kind]));
   const troubles = tally([...log.matchAll(/while ([^\n]*)/g)].map(([, words = ""]) => kindOf(words)));
   const counts = Object.fromEntries([...ledger.counts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -102,7 +102,7 @@ export function reportOf(given: {
   };
   const lines = [
     "",
-    `Soak of ${minutes} minutes, seed ${seed}: ${ledger.faults.length === 0 ? "nothing was broken" : `${ledger.faults.length} BROKEN`}`,
+    `Soak of ${minutes} minutes, seed ${seed}: ${ledger.faults.length === 0 ? "no promise broken" : `${ledger.faults.length} BROKEN`}`,
     "",
     "Engine calls, ms          count      p50      p99      max   errors",
     ...Object.entries(engine).map(([name, { count, p50, p99, max, errors }]) =>
@@ -110,14 +110,14 @@ export function reportOf(given: {
     ),
     "",
     `Prompts: ${requests.count}; tokens p50 ${requests.p50}, p99 ${requests.p99}, max ${requests.max} of ${contextWindow}`,
-    `Database: ${disk.databaseMb.last} MB at the end; its log at most ${disk.walMb.max} MB`,
-    "Gateway's memory, by life: seconds, MB at first, at last, at most, growth in MB a minute after the first two",
+    `Database: ${disk.databaseMb.last} MB at the end; write-ahead log at most ${disk.walMb.max} MB`,
+    "Gateway's memory per lifetime: seconds; MB at the start, at the end, at most; growth in MB per minute after the first two",
     ...lives.map(
       (life) =>
         `  ${[life.seconds, life.firstMb, life.lastMb, life.maxMb, life.mbPerMinute ?? "-"].map((each) => String(each).padStart(7)).join(" ")}`,
     ),
     "",
-    "In the gateway's log:",
+    "From the gateway's log:",
     ...Object.entries(fromLog).map(([kind, count]) => `  ${String(count).padStart(7)} ${kind}`),
     ...Object.entries(troubles).map(([kind, count]) => `  ${String(count).padStart(7)} while ${kind}`),
     "",
