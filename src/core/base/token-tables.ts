@@ -104,7 +104,7 @@ const kindsByRange: readonly (readonly [from: number, to: number, of: Kind])[] =
   [0xff61, 0xffff, kind.rareSymbol],
 ];
 
-export const kindOf = new Uint8Array(0x10000);
+const kindOf = new Uint8Array(0x10000);
 for (const [from, to, of] of kindsByRange) kindOf.fill(of, from, to + 1);
 
 // Pairs of letters, one row per first letter: 1 is uncommon inside a token, 2 is rare. Random bytes are full of them.
@@ -197,7 +197,7 @@ function bitOfPair(first: number, second: number): number {
 }
 
 /** Whether a unit is tied to the one before it: by a known pair in scripts that have them, otherwise by repetition. */
-export function isTied(before: number, unit: number): boolean {
+function isTied(before: number, unit: number): boolean {
   if (unit < 0x3040 || unit > 0xd7a3) return unit === before;
   const bit = bitOfPair(before, unit);
   return (((knownPairs[bit >> 5] ?? 0) >>> (bit & 31)) & 1) === 1;
@@ -247,13 +247,13 @@ const [letter = open, secondLetter = open, thirdLetter = open] = letters;
 const [spacedLetter = open, secondSpacedLetter = open, thirdSpacedLetter = open] = spacedLetters;
 
 /** For every state a row, with one column per kind, and again for the same kinds tied to the unit before. */
-export const tied = 32;
-export const rowSize = 2 * tied;
+const tied = 32;
+const rowSize = 2 * tied;
 /** A step is the row it leads to, with its price in the low bits. */
-export const priceBits = 10;
-export const priceMask = (1 << priceBits) - 1;
-export const steps = new Int32Array(states * rowSize);
-export const pending = new Uint8Array(states);
+const priceBits = 10;
+const priceMask = (1 << priceBits) - 1;
+const steps = new Int32Array(states * rowSize);
+const pending = new Uint8Array(states);
 
 function on(from: readonly number[], kinds: readonly Kind[], to: number, price: number): void {
   for (const row of from) for (const column of kinds) setStep(row, column, to, price);
@@ -408,7 +408,7 @@ onTied([syllable], [hangul], syllablePair, 2);
 onTied([syllablePair], [hangul], syllablePair, 55);
 
 /** Column and price of every pair of ASCII characters in one lookup, which accounts for most of the speed. */
-export const asciiPairs = new Uint16Array(128 * 128);
+const asciiPairs = new Uint16Array(128 * 128);
 const asciiColumns = Uint16Array.from(kindOf.subarray(0, 128), (column) => column << 8);
 for (let before = 0; before < 128; before++) {
   asciiPairs.set(asciiColumns, before << 7);
@@ -426,3 +426,5 @@ for (const [first, rarities] of letterPairs.entries()) {
     }
   }
 }
+
+export const tables = { asciiPairs, kindOf, steps, pending, isTied, tied, rowSize, priceBits, priceMask };

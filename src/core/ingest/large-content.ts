@@ -173,7 +173,7 @@ function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<Fo
 const isLabel = (field: string): boolean =>
   isBlockLabel(field) || /^(?:role|mimeType|mime_type|media_type)$/.test(field) || resultFields().includes(field);
 
-const isCallField = (field: string): boolean => callFields().some((beside) => beside.field === field);
+const isCallField = (field: string): boolean => callFields.some((beside) => beside.field === field);
 
 /** Reasoning goes back to its provider under a signature, or not at all. */
 const isPrivate = (word: string): boolean => isReasoning(word) || /signature|encrypted/i.test(word);

@@ -91,7 +91,7 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   const { content, timestamp } = envelope;
   if (content !== undefined) raw["content"] = fillContent(content, blocks);
   if (timestamp !== undefined) raw["timestamp"] = fill(timestamp, hole.time, () => Date.parse(message.at));
-  for (const { field } of callFields()) {
+  for (const { field } of callFields) {
     const calls = envelope[field];
     const listed = (): Json => message.parts.filter((part) => isFrom(field, part)).map(partToBlock);
     if (calls !== undefined) raw[field] = fill(calls, hole.calls, listed);
@@ -139,7 +139,7 @@ function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
   }
   if (timestamp === Date.parse(at)) envelope["timestamp"] = hole.time;
   else if (timestamp === hole.time || Array.isArray(timestamp)) envelope["timestamp"] = [timestamp];
-  for (const { field } of callFields()) {
+  for (const { field } of callFields) {
     if (Array.isArray(raw[field])) envelope[field] = hole.calls;
     else if (raw[field] === hole.calls) envelope[field] = [hole.calls];
   }
@@ -213,7 +213,7 @@ function partsOf(raw: JsonObject): readonly Part[] {
   const { content } = raw;
   const parts = [
     ...contentToParts(content),
-    ...callFields().flatMap((beside) => callsToParts(raw[beside.field], beside)),
+    ...callFields.flatMap((beside) => callsToParts(raw[beside.field], beside)),
   ];
   if (typeof content === "string" || Array.isArray(content) || textsOf(parts).length > 0) return parts;
   const text = searchableText(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));

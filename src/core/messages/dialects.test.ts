@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { messageFromStore, messageToStore, textOfParts } from "./codec.ts";
 import type { HostMessage } from "./codec.ts";
-import { dialects, resultTo } from "./dialects.ts";
+import { addDialect, dialects, resultTo } from "./dialects.ts";
 import type { Dialect } from "./dialects.ts";
 import { callsOf, safeCuts, tiesOf } from "./tool-calls.ts";
 import type { Json, JsonObject } from "../base/json.ts";
@@ -14,7 +14,7 @@ import { shortenMessage } from "../assembly/shorten-message.ts";
 import type { Message } from "../model/types.ts";
 import { messagePassages } from "../summarize/source-text.ts";
 
-/** Dialects of no host: to add one takes a row in the table and nothing else. */
+/** Dialects of no host: adding one takes a row and nothing else. */
 const madeUp: readonly Dialect[] = [
   {
     name: "made up, in blocks",
@@ -28,7 +28,7 @@ const madeUp: readonly Dialect[] = [
     resultMessage: { role: "outcome", id: "invokeId", name: "invoked", error: "broke", asBlocks: true },
   },
 ];
-(dialects as Dialect[]).push(...madeUp);
+for (const dialect of madeUp) addDialect(dialect);
 
 function calling({ callBlock, callsBeside, reasoning }: Dialect, id: string, name = "read"): HostMessage {
   const thought = reasoning === undefined ? [] : [{ type: reasoning.type, [reasoning.text]: "let me look" }];

@@ -41,7 +41,7 @@ export const pi = {
   reasoning: thinking,
 } as const satisfies Dialect;
 
-export const dialects: readonly Dialect[] = [
+const builtIn: readonly Dialect[] = [
   pi,
   {
     name: "anthropic",
@@ -56,8 +56,28 @@ export const dialects: readonly Dialect[] = [
   },
 ];
 
-const withWord = (word: Json | undefined, wordOf: (dialect: Dialect) => string | undefined): Dialect | undefined =>
-  typeof word === "string" ? dialects.find((dialect) => wordOf(dialect) === word) : undefined;
+export const dialects: Dialect[] = [];
+const byCallType = new Map<string, Dialect>();
+const byResultType = new Map<string, Dialect>();
+const byResultRole = new Map<string, Dialect[]>();
+const reasoningByType = new Map<string, NonNullable<Dialect["reasoning"]>>();
+/** The fields of a message, other than its content, that can list calls. */
+export const callFields: CallsBeside[] = [];
+
+export function addDialect(dialect: Dialect): void {
+  const { callBlock, callsBeside, resultMessage, resultBlock, reasoning } = dialect;
+  dialects.push(dialect);
+  if (callBlock !== undefined) byCallType.set(callBlock.type, dialect);
+  if (callsBeside !== undefined) callFields.push({ ...callsBeside, dialect });
+  if (resultMessage !== undefined)
+    byResultRole.set(resultMessage.role, [...(byResultRole.get(resultMessage.role) ?? []), dialect]);
+  if (resultBlock !== undefined) byResultType.set(resultBlock.type, dialect);
+  if (reasoning !== undefined) reasoningByType.set(reasoning.type, reasoning);
+}
+for (const dialect of builtIn) addDialect(dialect);
+
+const found = <T>(map: ReadonlyMap<string, T>, word: Json | undefined): T | undefined =>
+  typeof word === "string" ? map.get(word) : undefined;
 
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -68,16 +88,15 @@ export interface HostCall {
   readonly dialect: Dialect;
 }
 
-const callDialectOf = ({ type }: JsonObject): Dialect | undefined => withWord(type, ({ callBlock }) => callBlock?.type);
-
 /** The field of a call block that has the arguments; undefined for a block that is not a call. */
-export const inputFieldOf = (block: JsonObject): string | undefined => callDialectOf(block)?.callBlock?.input;
+export const inputFieldOf = (block: JsonObject): string | undefined =>
+  found(byCallType, block["type"])?.callBlock?.input;
 
-export const isCallBlock = (block: Json): boolean => isObject(block) && callDialectOf(block) !== undefined;
+export const isCallBlock = (block: Json): boolean => isObject(block) && found(byCallType, block["type"]) !== undefined;
 
 export function callOfBlock(block: Json): HostCall | null {
   if (!isObject(block) || typeof block["id"] !== "string") return null;
-  const dialect = callDialectOf(block);
+  const dialect = found(byCallType, block["type"]);
   return dialect === undefined ? null : { id: block["id"], name: textIn(block["name"]), dialect };
 }
 
@@ -85,13 +104,9 @@ export interface CallsBeside extends NonNullable<Dialect["callsBeside"]> {
   readonly dialect: Dialect;
 }
 
-/** The fields of a message, other than its content, that can list calls. */
-export const callFields = (): readonly CallsBeside[] =>
-  dialects.flatMap((dialect) => (dialect.callsBeside === undefined ? [] : [{ ...dialect.callsBeside, dialect }]));
-
-/** The one of them that a message has. */
+/** The field with calls that a message has. */
 export const callFieldOf = (raw: JsonObject): CallsBeside | undefined =>
-  callFields().find(({ field }) => raw[field] !== undefined);
+  callFields.find(({ field }) => raw[field] !== undefined);
 
 export function callBeside(call: Json, { target, dialect }: CallsBeside): HostCall | null {
   if (!isObject(call) || typeof call["id"] !== "string") return null;
@@ -102,8 +117,7 @@ export function callBeside(call: Json, { target, dialect }: CallsBeside): HostCa
 const textIn = (value: Json | undefined): string => (typeof value === "string" ? value : "");
 
 /** Includes calls of dialects that are not in the table. */
-export const looksLikeCall = (type: string): boolean =>
-  /call|tool_use/i.test(type) || callDialectOf({ type }) !== undefined;
+export const looksLikeCall = (type: string): boolean => /call|tool_use/i.test(type) || byCallType.has(type);
 
 // ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -115,30 +129,27 @@ export interface HostResult {
   readonly holder: JsonObject;
 }
 
-export const isResultRole = (role: Json | undefined): boolean =>
-  withWord(role, ({ resultMessage }) => resultMessage?.role) !== undefined;
+export const isResultRole = (role: Json | undefined): boolean => found(byResultRole, role) !== undefined;
 
 /** OpenAI's older role `function` names no call: such a result is stored as a tool's, but never paired. */
 export const isToolRole = (role: string): boolean => isResultRole(role) || role === "function";
 
 export const isResultBlock = (block: Json): boolean =>
-  isObject(block) && withWord(block["type"], ({ resultBlock }) => resultBlock?.type) !== undefined;
+  isObject(block) && found(byResultType, block["type"]) !== undefined;
 
-export const resultOfMessage = (raw: JsonObject): HostResult | null =>
-  resultIn(raw, ({ resultMessage: shape }) => (shape?.role === raw["role"] ? shape?.id : undefined));
-
-export const resultOfBlock = (block: Json): HostResult | null =>
-  isObject(block)
-    ? resultIn(block, ({ resultBlock: shape }) => (shape?.type === block["type"] ? shape?.id : undefined))
-    : null;
-
-function resultIn(holder: JsonObject, idFieldOf: (dialect: Dialect) => string | undefined): HostResult | null {
-  for (const dialect of dialects) {
-    const field = idFieldOf(dialect);
-    const id = field === undefined ? undefined : holder[field];
-    if (typeof id === "string") return { id, dialect, holder };
+export function resultOfMessage(raw: JsonObject): HostResult | null {
+  for (const dialect of found(byResultRole, raw["role"]) ?? []) {
+    const id = raw[dialect.resultMessage?.id ?? ""];
+    if (typeof id === "string") return { id, dialect, holder: raw };
   }
   return null;
+}
+
+export function resultOfBlock(block: Json): HostResult | null {
+  const dialect = isObject(block) ? found(byResultType, block["type"]) : undefined;
+  if (dialect === undefined || !isObject(block)) return null;
+  const id = block[dialect.resultBlock?.id ?? ""];
+  return typeof id === "string" ? { id, dialect, holder: block } : null;
 }
 
 const resultMessages = (): readonly ResultMessage[] => dialects.flatMap(({ resultMessage }) => resultMessage ?? []);
@@ -183,15 +194,12 @@ export const blocksOf = (content: Json | undefined): readonly Json[] => {
   return typeof content === "string" && /\S/.test(content) ? [{ type: "text", text: content }] : [];
 };
 
-const reasoningOf = (type: Json | undefined): Dialect["reasoning"] =>
-  withWord(type, ({ reasoning }) => reasoning?.type)?.reasoning;
-
 /** The field of a reasoning block that has the text; undefined for any other block. */
-export const reasoningFieldOf = ({ type }: JsonObject): string | undefined => reasoningOf(type)?.text;
+export const reasoningFieldOf = ({ type }: JsonObject): string | undefined => found(reasoningByType, type)?.text;
 
 /** Includes reasoning of dialects that are not in the table. */
 export const isReasoning = (type: Json | undefined): boolean =>
-  typeof type === "string" && (/thinking|reasoning/i.test(type) || reasoningOf(type) !== undefined);
+  typeof type === "string" && (/thinking|reasoning/i.test(type) || reasoningByType.has(type));
 
 /** A picture or the like, which a model sees. */
 export const isMedia = (block: Json): boolean =>

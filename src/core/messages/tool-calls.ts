@@ -29,8 +29,9 @@ const none: readonly never[] = [];
 
 export function callsOf(raw: HostMessage): readonly HostCall[] {
   if (raw["role"] !== "assistant") return none;
-  const beside = callFields().flatMap((place) => listOf(raw[place.field]).map((call) => callBeside(call, place)));
-  return [...listOf(raw["content"]).map(callOfBlock), ...beside].filter((call) => call !== null);
+  const calls = listOf(raw["content"]).map(callOfBlock);
+  for (const place of callFields) for (const call of listOf(raw[place.field])) calls.push(callBeside(call, place));
+  return calls.filter((call) => call !== null);
 }
 
 const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : none);
