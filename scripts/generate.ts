@@ -218,9 +218,9 @@ type Keys = (typeof modules)[number]["keys"];
 function keysMarkdown(): string {
   const rows = (keys: Keys): string =>
     keys
-      .map(({ keys: names, says, changes }) => {
+      .map(({ keys: names, help, changes }) => {
         const shown = names.map((name) => `\`${keyName(name).replace("|", "\\|")}\``).join(" ");
-        return `| ${shown} | ${says}${changes === true ? " *(changes the database)*" : ""} |`;
+        return `| ${shown} | ${help}${changes === true ? " *(changes the database)*" : ""} |`;
       })
       .join("\n");
   const shared = [...listKeys, ...scrollKeys];
@@ -239,7 +239,7 @@ ${section("In lists and texts", shared)}
 ${modules
   .map(({ name, keys }) => ({
     name,
-    keys: keys.filter((each) => !shared.some(({ says }) => says === each.says)),
+    keys: keys.filter((each) => !shared.some(({ help }) => help === each.help)),
   }))
   .filter(({ keys }) => keys.length > 0)
   .map(({ name, keys }) => section(name, keys))

@@ -20,7 +20,7 @@ const walk: readonly {
   readonly sees: string | RegExp;
   readonly go: (robot: Robot) => Promise<void>;
 }[] = [
-  { title: "Conversations", rows: 17, sees: "h checks all of it", go: async () => undefined },
+  { title: "Conversations", rows: 17, sees: "press h to check it", go: async () => undefined },
   {
     title: "Messages, with `↵`",
     rows: 22,

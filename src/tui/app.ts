@@ -1,10 +1,7 @@
-/**
- * The whole terminal UI as one state: layers over each other, a status line, a bar of keys. `update` and `draw` are pure;
- * what is to be done outside comes back as effects.
- */
+/** The terminal UI as one state: a stack of layers, a status line, a key bar. `update` and `draw` are pure. */
 
 import type { Ask } from "./asks.ts";
-import type { Asking, Frame, Going, LayerEvent, Notice, Place, Step } from "./contract.ts";
+import type { Asking, Frame, Going, LayerEvent, Notice, Destination, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./widgets/draw.ts";
 import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
@@ -22,21 +19,20 @@ export interface Size {
 
 export interface App {
   readonly look: Pick<Page, "paint" | "zone" | "typed">;
-  /** The database's path, as it is shown. */
   readonly path: string;
   readonly readOnly: string | null;
   readonly size: Size;
-  /** Never empty; the last is the one that keys go to. */
+  /** Never empty; keys go to the last one. */
   readonly layers: readonly Opened[];
-  /** How many layers were opened: the number of the next one. */
+  /** The id of the next layer. */
   readonly opened: number;
-  /** One about an ask that failed goes when the same is answered. */
+  /** `about`: the ask that failed; its next answer clears the notice. */
   readonly notice: (Notice & { readonly about?: Ask["kind"] }) | null;
-  /** Keys that were pressed before there was what they have to do with. */
+  /** Keys pressed before the data they act on was read. */
   readonly held: readonly Key[];
-  /** Of the database's file as it was last looked at; null where there was none. */
+  /** Of the database file when it was last checked; null if there was none. */
   readonly stamp: string | null;
-  /** Whether something could not be read: it is asked for again. */
+  /** Whether a read failed, and is to be repeated. */
   readonly isBehind: boolean;
   readonly now: Timestamp;
   readonly beat: number;
@@ -55,12 +51,11 @@ export type AppEvent =
   | { readonly kind: "beat" };
 
 export type Effect =
-  /** Performed beside others; what is under way in the same slot of the layer is ended. */
+  /** Aborts an earlier ask in the same slot of the layer. */
   | { readonly kind: "ask"; readonly layer: number; readonly slot: string; readonly ask: Ask }
-  /** Ends what a layer has under way: in one slot, or all of it. */
+  /** Aborts the layer's ask in a slot; null: all of its asks. */
   | { readonly kind: "stop"; readonly layer: number; readonly slot: string | null }
   | { readonly kind: "redraw" }
-  /** Leaves the terminal to the shell until the program is continued. */
   | { readonly kind: "suspend" }
   | { readonly kind: "quit" };
 
@@ -71,14 +66,13 @@ export interface AppStep {
 
 export type Start = Pick<App, "look" | "path" | "readOnly" | "size" | "now" | "stamp">;
 
-export function start(given: Start, place: Place = { kind: "conversations" }): AppStep {
+export function start(given: Start, place: Destination = { kind: "conversations" }): AppStep {
   const app: App = { ...given, layers: [], opened: 0, notice: null, held: [], isBehind: false, beat: 0 };
   return push(app, place);
 }
 
 // ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The title above, the status line and the keys below. */
 const titleRows = 1;
 const footRows = 2;
 
@@ -99,7 +93,7 @@ const frameIn = (app: App, { columns, rows }: Size): Frame => ({
 
 const roomFrame = (app: App): Frame => frameIn(app, roomOf(app));
 
-/** Where a layer is drawn: the whole room, or a box in the middle of it. */
+/** A layer gets the whole room, or a box in the middle of it. */
 function frameOf(app: App, layer: Layer): Frame {
   const box = boxOf(app, layer);
   return box === null ? roomFrame(app) : frameIn(app, { columns: box.columns - 4, rows: box.rows - 2 });
@@ -118,8 +112,8 @@ export function update(app: App, event: AppEvent): AppStep {
   switch (event.kind) {
     case "key":
       return isHeld(app, event.key)
-        ? still({ ...app, held: [...app.held, event.key], notice: { tone: "said", text: heldWords(event.key) } })
-        : pressed({ ...app, held: [], notice: null }, event.key, app.notice?.text === leavingWords);
+        ? still({ ...app, held: [...app.held, event.key], notice: { tone: "info", text: heldWords(event.key) } })
+        : pressed({ ...app, held: [], notice: null }, event.key, app.notice?.text === quitWords);
     case "pasted":
       return isTyping(topOf(app).layer) ? toTop(app, event) : still(app);
     case "click":
@@ -130,7 +124,7 @@ export function update(app: App, event: AppEvent): AppStep {
       return toAll({ ...app, size: event.size }, { kind: "resized" });
     case "answer": {
       const notice = app.notice?.about === event.answer.kind ? null : app.notice;
-      return then(to({ ...app, isBehind: false, notice }, event.layer, event), letGo);
+      return then(to({ ...app, isBehind: false, notice }, event.layer, event), releaseHeld);
     }
     case "progress":
       return to(app, event.layer, event);
@@ -152,7 +146,7 @@ function then({ app, effects }: AppStep, next: (app: App) => AppStep): AppStep {
 
 function topOf({ layers }: App): Opened {
   const top = layers.at(-1);
-  if (top === undefined) throw new RangeError("there is no layer");
+  if (top === undefined) throw new RangeError("no layer is open");
   return top;
 }
 
@@ -163,7 +157,6 @@ const isUnread = (layer: Layer): boolean => withModule(layer, (module, state) =>
 export const isBusy = ({ layers }: Pick<App, "layers">): boolean =>
   layers.some(({ layer }) => isUnread(layer) || withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
 
-/** Says what it was that failed, unless the layer has its own words for it. Whatever could not be read is asked again. */
 function failed(app: App, event: Extract<AppEvent, { readonly kind: "failed" }>): AppStep {
   const { ask, failure } = event;
   const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
@@ -175,16 +168,16 @@ function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
   const next = { ...app, now, stamp };
   if (stamp === null && app.stamp === null) return still({ ...next, isBehind: true });
   if (stamp === null) {
-    const text = `there is no database at ${app.path} any more; what is shown was read before`;
+    const text = `${app.path} no longer exists; the screen shows what was read before`;
     return still({ ...next, isBehind: true, notice: { tone: "bad", text } });
   }
   if (stamp === app.stamp && !app.isBehind) return still(next);
-  // That there is none is no longer so; what was done, such as an import that made it, still is.
+  // The file is back, so the notice about it goes; a success, such as the import that created it, stays.
   const isBack = app.stamp === null && app.notice?.tone !== "good";
   return toAll(isBack ? { ...next, notice: null } : next, { kind: "changed" });
 }
 
-/** To every layer that is seen: the top one, and what it is drawn over. */
+/** Sends an event to every visible layer: the top one, and those it is drawn over. */
 function toAll(app: App, event: LayerEvent): AppStep {
   return seenLayers(app).reduce((step, { id }) => then(step, (next) => to(next, id, event)), still(app));
 }
@@ -196,7 +189,7 @@ function seenLayers(app: App): readonly Opened[] {
 
 const toTop = (app: App, event: LayerEvent): AppStep => to(app, topOf(app).id, event);
 
-/** A layer that is closed already hears nothing more. */
+/** Events for a layer that was closed meanwhile are dropped. */
 function to(app: App, id: number, event: LayerEvent): AppStep {
   const opened = app.layers.find((each) => each.id === id);
   if (opened === undefined) return still(app);
@@ -208,10 +201,10 @@ function to(app: App, id: number, event: LayerEvent): AppStep {
   );
 }
 
-/** Takes over what a layer answered. */
+/** Applies a layer's step to the app. */
 function took(app: App, id: number, step: Step<Layer>): AppStep {
   const layers = app.layers.map((each) => (each.id === id ? { id, layer: step.state } : each));
-  // What was done is told until a key is pressed, whatever else is found out meanwhile.
+  // A success stays until a key is pressed.
   const notice = app.notice?.tone === "good" ? app.notice : (step.notice ?? app.notice);
   const next: App = { ...app, layers, notice };
   const effects = (step.asks ?? []).map((asking) => effectOf(id, asking));
@@ -236,7 +229,7 @@ function go(app: App, id: number, going: Going): AppStep {
   }
 }
 
-function push(app: App, place: Place): AppStep {
+function push(app: App, place: Destination): AppStep {
   const id = app.opened;
   const step = open(place);
   const layers = [...app.layers, { id, layer: step.state }];
@@ -248,7 +241,7 @@ const close = (app: App, id: number): AppStep => ({
   effects: [{ kind: "stop", layer: id, slot: null }],
 });
 
-/** The first screen is left by leaving the program. */
+/** Going back from the first screen quits. */
 function back(app: App, id: number): AppStep {
   if (app.layers.length === 1) return { app, effects: [{ kind: "quit" }] };
   return then(close(app, id), (closed) => toTop(closed, { kind: "returned" }));
@@ -258,19 +251,19 @@ function back(app: App, id: number): AppStep {
 
 type CommonAction = "help" | "back" | "quit" | "suspend" | "redraw";
 
-/** Where a layer has no other use for them. */
+/** Used where the layer does not bind the key itself. */
 export const commonKeys: readonly (Omit<Offer, "because"> & { readonly action: CommonAction })[] = [
-  { keys: ["?"], action: "help", short: "help", says: "show all keys" },
-  { keys: ["escape", "q"], action: "back", short: "back", says: "go back, or leave from the first screen" },
-  { keys: ["ctrl+c"], action: "quit", says: "leave at once" },
-  { keys: ["ctrl+z"], action: "suspend", says: "go to the shell, until its fg comes back here" },
-  { keys: ["ctrl+l"], action: "redraw", says: "draw everything anew" },
+  { keys: ["?"], action: "help", short: "help", help: "show all keys of this screen" },
+  { keys: ["escape", "q"], action: "back", short: "back", help: "go back; on the first screen, quit" },
+  { keys: ["ctrl+c"], action: "quit", help: "quit immediately" },
+  { keys: ["ctrl+z"], action: "suspend", help: "suspend to the shell; fg resumes" },
+  { keys: ["ctrl+l"], action: "redraw", help: "redraw the screen" },
 ];
 
-/** From the first screen Escape, which one gets there with, does not lead out at once. */
-const leavingWords = "esc again leaves, and so does q";
+/** One Escape too many on the way back must not quit. */
+const quitWords = "press esc again to quit, or q";
 
-function pressed(app: App, key: Key, isLeaving = false): AppStep {
+function pressed(app: App, key: Key, isQuitting = false): AppStep {
   const { id, layer } = topOf(app);
   const frame = frameOf(app, layer);
   if (key.name === "ctrl+c") return { app, effects: [{ kind: "quit" }] };
@@ -278,9 +271,9 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   const isText = isTyping(layer);
   const own = withModule(layer, (module, state) => {
     if (isText) return advance(module, state, { kind: "key", key }, frame);
-    const found = bindingFor(module, state, key.name, frame);
-    if (found === null) return null;
-    const why = reasonAgainst(found, state, frame);
+    const binding = bindingFor(module, state, key.name, frame);
+    if (binding === null) return null;
+    const why = reasonAgainst(binding, state, frame);
     if (why === null) return advance(module, state, { kind: "pressed", name: key.name }, frame);
     return { state, notice: { tone: "bad", text: `${keyName(key.name)}: ${why}` } } as const;
   });
@@ -290,8 +283,8 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
     case "help":
       return layer.kind === "text" && layer.title === helpTitle ? back(app, id) : push(app, helpOf(app));
     case "back":
-      if (key.name !== "escape" || app.layers.length > 1 || isLeaving) return back(app, id);
-      return still({ ...app, notice: { tone: "said", text: leavingWords } });
+      if (key.name !== "escape" || app.layers.length > 1 || isQuitting) return back(app, id);
+      return still({ ...app, notice: { tone: "info", text: quitWords } });
     case "redraw":
       return { app, effects: [{ kind: "redraw" }] };
     default:
@@ -299,28 +292,25 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   }
 }
 
-/**
- * Whether it has to wait: it needs what is still being read, or comes after one that does. What changes something never
- * waits, nor does what leads back.
- */
+/** Whether a key waits for a read: it needs the data, or follows one that does. Keys that change data never wait. */
 function isHeld(app: App, key: Key): boolean {
   const { layer } = topOf(app);
   if (!isUnread(layer) || isTyping(layer) || commonKeys.some(({ keys }) => keys.includes(key.name))) return false;
   return withModule(layer, (module, state) => {
     const frame = frameOf(app, layer);
-    const found = bindingFor(module, state, key.name, frame);
-    if (found === null || found.changes === true) return false;
-    return app.held.length > 0 || found.moves === true || reasonAgainst(found, state, frame) !== null;
+    const binding = bindingFor(module, state, key.name, frame);
+    if (binding === null || binding.changes === true) return false;
+    return app.held.length > 0 || binding.moves === true || reasonAgainst(binding, state, frame) !== null;
   });
 }
 
-const heldWords = ({ name }: Key): string => `${keyName(name)} as soon as it is read`;
+const heldWords = ({ name }: Key): string => `${keyName(name)}: waiting for the data`;
 
-/** Keys that had to wait, in their order, until one of them leads to where it is still being read. */
-function letGo(app: App): AppStep {
+/** Presses the keys that waited, in order, until one opens a layer that is still reading. */
+function releaseHeld(app: App): AppStep {
   const [key, ...held] = app.held;
   if (key === undefined || isUnread(topOf(app).layer)) return still(app);
-  return then(pressed({ ...app, held, notice: null }, key), letGo);
+  return then(pressed({ ...app, held, notice: null }, key), releaseHeld);
 }
 
 const offersOf = (app: App, layer: Layer): readonly Offer[] =>
@@ -332,13 +322,13 @@ const offersOf = (app: App, layer: Layer): readonly Offer[] =>
 const commonOffers = (app: App): readonly Offer[] =>
   commonKeys.map((each) => ({
     ...each,
-    ...(each.action === "back" && app.layers.length === 1 ? { keys: ["q", "escape"], short: "leave" } : {}),
+    ...(each.action === "back" && app.layers.length === 1 ? { keys: ["q", "escape"], short: "quit" } : {}),
     because: null,
   }));
 
 const helpTitle = "keys";
 
-function helpOf(app: App): Place {
+function helpOf(app: App): Destination {
   const { layer } = topOf(app);
   const name = withModule(layer, (module) => module.name);
   const groups = [
@@ -358,7 +348,7 @@ function clicked(app: App, event: Extract<AppEvent, { readonly kind: "click" }>)
   return entry === undefined ? still(app) : pressed({ ...app, notice: null }, { name: entry.key, text });
 }
 
-/** To the top layer, if it is there that the pointer is. */
+/** To the top layer, if the pointer is on it. */
 function pointed(app: App, event: LayerEvent<"click" | "wheel">): AppStep {
   const { id, layer } = topOf(app);
   const box = boxOf(app, layer);
@@ -371,7 +361,7 @@ function pointed(app: App, event: LayerEvent<"click" | "wheel">): AppStep {
 
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** As many lines as the terminal has rows, each as wide as it is. */
+/** As many lines as the terminal has rows, each of its full width. */
 export function draw(app: App): readonly string[] {
   const { size } = app;
   const room = roomOf(app);
@@ -390,7 +380,7 @@ export function draw(app: App): readonly string[] {
   return fitAll(whole.length > size.rows ? whole.slice(-size.rows) : whole, size.columns, size.rows);
 }
 
-/** Where one is, and of which database. What does not fit goes in this order: the path's folders, the way here, the path. */
+/** The path of open screens, and the database. What does not fit is dropped: its folders, earlier screens, its name. */
 function titleLine({ layers, path, readOnly, size, look, ...app }: App): string {
   const { paint } = look;
   const titles = layers
@@ -418,14 +408,14 @@ function titleLine({ layers, path, readOnly, size, look, ...app }: App): string 
 function noticeLine({ notice, size, look }: App): string {
   const { paint } = look;
   if (notice === null) return paint.soft("─".repeat(size.columns));
-  const tone = { said: (text: string) => text, good: paint.good, bad: paint.bad }[notice.tone];
+  const tone = { info: (text: string) => text, good: paint.good, bad: paint.bad }[notice.tone];
   return tone(fit(` ${notice.tone === "bad" ? "✗ " : notice.tone === "good" ? "✓ " : ""}${notice.text}`, size.columns));
 }
 
 function barOf(app: App): readonly BarEntry[] {
   const { layer } = topOf(app);
   if (isTyping(layer)) return barEntries(typingOffers, app.size.columns);
-  // Only what can be done now; the help has the others, each with the reason.
+  // Only available keys; the help lists the others with the reason.
   const own = offersOf(app, layer).filter(({ because }) => because === null);
   const isTaken = (key: string): boolean => own.some(({ keys, short }) => short !== undefined && keys.includes(key));
   const common = commonOffers(app).filter(({ keys }) => !isTaken(keys[0] ?? ""));
@@ -433,6 +423,6 @@ function barOf(app: App): readonly BarEntry[] {
 }
 
 const typingOffers: readonly Offer[] = [
-  { keys: ["enter"], short: "done", says: "", because: null },
-  { keys: ["escape"], short: "cancel", says: "", because: null },
+  { keys: ["enter"], short: "accept", help: "", because: null },
+  { keys: ["escape"], short: "cancel", help: "", because: null },
 ];

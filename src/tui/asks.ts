@@ -1,47 +1,45 @@
-/**
- * Everything that can be asked of the outside, and what is answered. A part of the UI says who performs what it asks, which
- * throws what the core throws; here they are put together. Performing changes no state: the answer is an event.
- */
+/** Everything the UI can ask for (reads, writes, model calls), and how an ask is performed. */
 
 import { contextAsks } from "./context/asks.ts";
 import { conversationsAsks } from "./conversations/asks.ts";
-import { dagAsks } from "./summaries/asks.ts";
+import { summariesAsks } from "./summaries/asks.ts";
 import { messagesAsks } from "./messages/asks.ts";
 import { searchAsks } from "./search/asks.ts";
 import { statusAsks } from "./status/asks.ts";
 import { transcriptsAsks } from "./transcripts/asks.ts";
 import { changesAsks } from "./dialogs/changes-asks.ts";
+import { filesAsks } from "./files/asks.ts";
+import { historyAsks } from "./history/asks.ts";
 import { rewriteAsks } from "./dialogs/rewrite/asks.ts";
 import type { Doing } from "./port.ts";
 
 const all = {
   ...conversationsAsks,
   ...messagesAsks,
-  ...dagAsks,
+  ...summariesAsks,
   ...contextAsks,
   ...searchAsks,
   ...statusAsks,
   ...transcriptsAsks,
+  ...filesAsks,
+  ...historyAsks,
   ...changesAsks,
   ...rewriteAsks,
 };
 
 type All = typeof all;
 type Kind = keyof All;
-type Told<K extends Kind> = Awaited<ReturnType<All[K]>>;
+type Result<K extends Kind> = Awaited<ReturnType<All[K]>>;
 
-/** What is asked: a kind, and what that takes. */
 export type Ask<K extends Kind = Kind> = { readonly [P in K]: { readonly kind: P } & Parameters<All[P]>[0] }[K];
 
-/** The answer, beside what was asked. */
-export type Answer<K extends Kind = Kind> = {
-  readonly [P in K]: { readonly kind: P; readonly ask: Ask<P>; readonly told: Told<P> };
+export type AskAnswer<K extends Kind = Kind> = {
+  readonly [P in K]: { readonly kind: P; readonly ask: Ask<P>; readonly result: Result<P> };
 }[K];
 
-const performers: { readonly [K in Kind]: (ask: Ask<K>, doing: Doing) => Promise<Told<K>> } = all;
+const performers: { readonly [K in Kind]: (ask: Ask<K>, doing: Doing) => Promise<Result<K>> } = all;
 
-/** What is answered, as an event can carry it. */
-export async function perform<K extends Kind>(ask: Ask<K>, doing: Doing): Promise<Answer<K>> {
+export async function perform<K extends Kind>(ask: Ask<K>, doing: Doing): Promise<AskAnswer<K>> {
   const kind: K = ask.kind;
-  return { kind, ask, told: await performers[kind](ask, doing) };
+  return { kind, ask, result: await performers[kind](ask, doing) };
 }

@@ -10,12 +10,12 @@ const plain = createPaint(false);
 const offer = (key: string, short: string, because: string | null = null): Offer => ({
   keys: [key],
   short,
-  says: `does ${short}`,
+  help: `does ${short}`,
   because,
 });
 
 describe("a key", () => {
-  it("has the name that people give it, however the terminal writes it", () => {
+  it("has its usual name, however the terminal encodes it", () => {
     const cases = { j: "j", G: "G", "?": "?", " ": "space", "\r": "enter", "\u001b": "escape", "\u0003": "ctrl+c" };
     for (const [data, name] of Object.entries(cases)) assert.equal(keyOf(data)?.name, name);
     assert.equal(keyOf("\u001b[5~")?.name, "pageUp");
@@ -24,12 +24,12 @@ describe("a key", () => {
     assert.deepEqual(keyOf("日"), { name: "日", text: "日" });
   });
 
-  it("is none when it is let go", () => {
+  it("is ignored when it is released", () => {
     assert.equal(keyOf("\u001b[106;1:3u"), null);
   });
 });
 
-describe("the bar of keys", () => {
+describe("the key bar", () => {
   it("shows as many as fit, and always the last two", () => {
     const offers = [offer("enter", "open"), offer("s", "summaries"), offer("?", "help"), offer("escape", "back")];
     const shown = (columns: number): string => drawBar(barEntries(offers, columns), plain);
@@ -39,7 +39,7 @@ describe("the bar of keys", () => {
     for (let columns = 1; columns < 60; columns++) assert.ok(widthOf(shown(columns)) <= columns, String(columns));
   });
 
-  it("knows where each entry stands, so that it can be clicked", () => {
+  it("knows the columns of each entry, for clicks", () => {
     const entries = barEntries([offer("enter", "open"), offer("?", "help")], 60);
     assert.deepEqual(
       entries.map(({ key, from, to }) => [key, from, to]),
@@ -51,8 +51,8 @@ describe("the bar of keys", () => {
   });
 });
 
-describe("the page of keys", () => {
-  it("says of each what it does, and why it cannot be done", () => {
+describe("the help page", () => {
+  it("shows what each key does, and why it is unavailable", () => {
     const lines = helpLines(
       [{ name: "Here", offers: [offer("x", "it"), offer("enter", "more", "not now")] }],
       30,
@@ -63,7 +63,7 @@ describe("the page of keys", () => {
 });
 
 describe("every layer's keys", () => {
-  // Those of a dialog that goes through phases are offered in one of them at a time.
+  // A dialog with phases offers a key in one phase at a time.
   for (const { name, keys } of modules.filter((each) => each.keys.every(({ when }) => when === undefined))) {
     it(`of “${name}” are each for one thing, unless one of them is off at a time`, () => {
       const taken = new Map<string, number>();

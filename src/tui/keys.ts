@@ -1,4 +1,4 @@
-/** Keys by the names that people give them, and how a table of them is shown: as a bar, as a page, as a document. */
+/** Key names, and how key bindings are shown: as a bar, as a help page, in `docs/keys.md`. */
 
 import { decodeKittyPrintable, isKeyRelease, parseKey } from "@earendil-works/pi-tui";
 import type { Paint } from "../format/paint.ts";
@@ -7,11 +7,11 @@ import { padEnd, widthOf, wrap } from "../format/width.ts";
 export interface Key {
   /** `j`, `G`, `?`, `enter`, `escape`, `pageUp`, `ctrl+c`, `space`. */
   readonly name: string;
-  /** What it writes; empty for a key that writes nothing. */
+  /** The text it types; empty for a key that types nothing. */
   readonly text: string;
 }
 
-/** The key that a terminal sent; null for one that was let go, and for what is no key. */
+/** The key in the terminal's input; null for a key release and for anything else. */
 export function keyOf(data: string): Key | null {
   if (isKeyRelease(data)) return null;
   const isPlain = !/[\u0000-\u001f\u007f-\u009f]/.test(data);
@@ -21,18 +21,17 @@ export function keyOf(data: string): Key | null {
   return name === undefined ? null : { name, text: "" };
 }
 
-/** What keys do in every list, and in every text. */
 export type ListAction = "up" | "down" | "pageUp" | "pageDown" | "first" | "last";
 export type ScrollAction = "textUp" | "textDown";
-/** Lines to scroll by, or a key that does. */
+/** A number of lines, or a scrolling key. */
 export type Scroll = ListAction | ScrollAction | number;
 
-/** What a key does, whether it can be done now or not. */
+/** A key as the bar and the help page show it. */
 export interface Offer {
   readonly keys: readonly string[];
   readonly short?: string;
-  readonly says: string;
-  /** Why it cannot be done now. */
+  readonly help: string;
+  /** Why it is unavailable. */
   readonly because: string | null;
 }
 
@@ -48,19 +47,19 @@ const names: Readonly<Record<string, string>> = {
   space: "space",
 };
 
-/** What the same key does on more than one screen, in the same words. */
-export const says = {
-  context: "show what the model sees of the conversation",
-  history: "show what was changed, and take it back",
-  messages: "show the messages of the conversation",
-  repair: "have the summaries written anew that are in need of it",
-  search: "search the conversation",
-  summaries: "show the summaries of the conversation",
+/** Help of keys that several screens share. */
+export const sharedHelp = {
+  context: "show the prompt the model gets",
+  history: "show the history of changes, and undo them",
+  messages: "show the conversation's messages",
+  repair: "repair damaged summaries with a model",
+  search: "search this conversation",
+  summaries: "show the conversation's summaries",
 } as const;
 
 export const keyName = (key: string): string => names[key] ?? key;
 
-/** One of the help bar's entries, and where it stands, so that it can be clicked. */
+/** An entry of the key bar, and its columns: it can be clicked. */
 export interface BarEntry {
   readonly key: string;
   readonly from: number;
@@ -70,7 +69,7 @@ export interface BarEntry {
 
 const barGap = 2;
 
-/** As many as fit, in the order given. The last two are kept whatever there is. */
+/** As many as fit, in the given order. The last two (help and back) always stay. */
 export function barEntries(offers: readonly Offer[], columns: number): readonly BarEntry[] {
   const shown = offers.filter(({ short }) => short !== undefined);
   const texts = shown.map(({ keys, short }) => `${keyName(keys[0] ?? "")} ${short}`);
@@ -98,7 +97,7 @@ export function drawBar(entries: readonly BarEntry[], paint: Paint): string {
   return line;
 }
 
-/** Every key with what it does, one below the other. */
+/** One key per line, with its help and, if it is unavailable, the reason. */
 export function helpLines(
   groups: readonly { readonly name: string; readonly offers: readonly Offer[] }[],
   columns: number,
@@ -108,7 +107,7 @@ export function helpLines(
   const offers = groups.flatMap((group) => group.offers);
   const width = offers.reduce((most, offer) => Math.max(most, widthOf(keysOf(offer))), 0);
   const lines = (offer: Offer): readonly string[] => {
-    const words = wrap(offer.says, columns - width - 4);
+    const words = wrap(offer.help, columns - width - 4);
     const because = offer.because === null ? [] : wrap(`(${offer.because})`, columns - width - 4);
     const soft = offer.because === null ? (text: string): string => text : paint.soft;
     return [...words.map(soft), ...because.map(paint.caution)].map(

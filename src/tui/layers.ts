@@ -1,12 +1,12 @@
-/** All layers there are, and what becomes of one by an event. The one place that knows them all. */
+/** The registry of all screens and dialogs, and how an event advances one of them. */
 
-import type { Answer, Ask } from "./asks.ts";
-import type { Binding, Frame, Happening, LayerEvent, Module, Place, Step } from "./contract.ts";
+import type { AskAnswer, Ask } from "./asks.ts";
+import type { Binding, Frame, Happening, LayerEvent, Module, Destination, Step } from "./contract.ts";
 import { contextModule } from "./context/screen.ts";
 import { conversationsModule } from "./conversations/screen.ts";
-import { dagModule } from "./summaries/screen.ts";
+import { summariesModule } from "./summaries/screen.ts";
 import { filesModule } from "./files/screen.ts";
-import { grepModule } from "./search/screen.ts";
+import { searchModule } from "./search/screen.ts";
 import { historyModule } from "./history/screen.ts";
 import { messagesModule } from "./messages/screen.ts";
 import { statusModule } from "./status/screen.ts";
@@ -16,16 +16,15 @@ import { rewriteModule } from "./dialogs/rewrite/dialog.ts";
 import { targetsModule } from "./dialogs/targets.ts";
 import { textModule } from "./dialogs/text.ts";
 
-type Kind = Place["kind"];
+type Kind = Destination["kind"];
 
-/** By the place that each is opened for. */
 const all = {
   conversations: conversationsModule,
   messages: messagesModule,
-  dag: dagModule,
+  summaries: summariesModule,
   context: contextModule,
   files: filesModule,
-  grep: grepModule,
+  search: searchModule,
   status: statusModule,
   history: historyModule,
   transcripts: transcriptsModule,
@@ -44,11 +43,11 @@ export type Layer<K extends Kind = Kind> = {
 
 const byKind: { readonly [K in Kind]: Module<Layer<K>> } = all;
 
-/** For the document of all keys, and for whoever walks over them. */
+/** For `docs/keys.md` and tests. */
 export const modules: readonly { readonly name: string; readonly keys: readonly Omit<Binding<never>, "does">[] }[] =
   Object.values(all);
 
-/** Does something with a layer and the module that knows it, whichever that is. */
+/** Calls `use` with a layer and its module. */
 export function withModule<K extends Kind, R>(
   layer: Layer<K>,
   use: <S extends Layer>(module: Module<S>, state: S) => R,
@@ -57,7 +56,7 @@ export function withModule<K extends Kind, R>(
   return use(byKind[kind], layer);
 }
 
-export function open<K extends Kind>(place: Place<K>): Step<Layer<K>> {
+export function open<K extends Kind>(place: Destination<K>): Step<Layer<K>> {
   const kind: K = place.kind;
   const module = byKind[kind];
   const state = module.open(place);
@@ -69,28 +68,27 @@ function readsOf<S extends { readonly kind: Kind }>({ reads }: Module<S>, state:
   return asks.length === 0 ? {} : { asks };
 }
 
-/** The keys that there are now. */
+/** The keys that exist in this state. */
 export const offeredIn = <S extends { readonly kind: Kind }>({ keys }: Module<S>, state: S): readonly Binding<S>[] =>
   keys.filter(({ when }) => when?.(state) ?? true);
 
-/** Why what a key does cannot be done now; null if it can. */
+/** Why a key is unavailable; null if it is available. */
 export function reasonAgainst<S>(binding: Binding<S>, state: S, frame: Frame): string | null {
   if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
   return binding.disabled?.(state, frame) ?? null;
 }
 
-/** Of several on one key, the first that can be done now. */
+/** The first available of several bindings of a key. */
 export function bindingFor<S extends { readonly kind: Kind }>(
   module: Module<S>,
   state: S,
   key: string,
   frame: Frame,
 ): Binding<S> | null {
-  const found = offeredIn(module, state).filter(({ keys }) => keys.includes(key));
-  return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
+  const bindings = offeredIn(module, state).filter(({ keys }) => keys.includes(key));
+  return bindings.find((each) => reasonAgainst(each, state, frame) === null) ?? bindings[0] ?? null;
 }
 
-/** What becomes of a layer by an event. */
 export function advance<S extends { readonly kind: Kind }>(
   module: Module<S>,
   state: S,
@@ -126,11 +124,11 @@ function stepOf<S extends { readonly kind: Kind }>(
 function answered<S extends { readonly kind: Kind }, K extends Ask["kind"]>(
   { answers = {} }: Module<S>,
   state: S,
-  { kind, ask, told }: Answer<K>,
+  { kind, ask, result }: AskAnswer<K>,
   frame: Frame,
 ): Step<S> | undefined {
   const of: K = kind;
-  return answers[of]?.(state, told, frame, ask);
+  return answers[of]?.(state, result, frame, ask);
 }
 
 function handled<S extends { readonly kind: Kind }, K extends Happening>(

@@ -1,7 +1,4 @@
-/**
- * The outside, as the terminal UI sees it: a database to read and perhaps to write, a model, the host's transcripts. And
- * what performing an ask is.
- */
+/** What the terminal UI needs from outside: a database, a model, the host's transcripts. */
 
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId } from "../core/model/types.ts";
@@ -9,40 +6,36 @@ import type { Status } from "../format/status.ts";
 import type { TemplateName, Templates } from "../core/prompts/summary.ts";
 import type { Timestamp } from "../core/base/time.ts";
 
-/** What performs asks. Whoever opens the terminal UI gives it this. */
 export interface Port {
-  /** The database's path, as a person would write it. */
+  /** The database's path, as shown to the user. */
   readonly path: string;
-  /** Why nothing can be changed; null where it can. */
+  /** Why nothing can be changed; null if it can. */
   readonly readOnly: string | null;
-  /**
-   * For reading, on a thread of its own. It is another one after the file at the path was replaced; `not_found` while
-   * there is none.
-   */
+  /** For reading, on its own thread. A new one after the file was replaced; throws `not_found` while there is none. */
   reading(): Promise<Lcm>;
-  /** What was read makes no sense, or nothing can be read: the next reading begins anew. */
+  /** After corrupt or failed reads: the next reading opens the file again. */
   renew(): void;
-  /** Nothing is under way: connections that are no longer used can be closed. */
+  /** Nothing is under way: idle connections may be closed. */
   rest(): void;
   /**
-   * One piece of work that writes. What is about to change something calls `backUp` first: it makes a copy the first
-   * time, and answers where that is. `denied` where the database is read-only.
+   * Runs work that writes; throws `denied` on a read-only database. Before it changes something it calls `backUp`, which
+   * makes a copy the first time and returns its path.
    */
   writing<T>(work: (lcm: Lcm, backUp: () => Promise<string | null>) => Promise<T>): Promise<T>;
-  /** A copy of the database beside it, and how large it is. `denied` where the database is read-only. */
+  /** Makes a copy beside the database. Throws `denied` on a read-only database. */
   backUp(): Promise<{ readonly path: string; readonly bytes: number }>;
-  /** Who would write summaries; null if nobody would. */
+  /** The model that would write summaries; null without one. */
   summariser(): Promise<Writer | null>;
-  /** What it is asked with, and what is wrong with files that cannot be used. */
+  /** The prompt templates, and what is wrong with unusable files. */
   prompts(): Promise<Prompts>;
-  /** Where the host's transcripts are looked for. */
+  /** The folder of the host's transcripts. */
   readonly sessions: string;
-  /** Those that there are, the newest first. */
+  /** Newest first. */
   transcripts(): Promise<readonly Transcript[]>;
-  /** Stores one, as `lcm import` does, and says what came of it; what `onProgress` throws ends it between two lines. */
+  /** Imports one as `lcm import` does, and returns its report. An error from `onProgress` stops it between two lines. */
   importTranscript(transcript: Transcript, onProgress: (progress: Progress) => void): Promise<string>;
   surroundings(): Promise<Surroundings>;
-  /** Another value after every change of the file, by whomever; null where there is none. Cheap. */
+  /** Changes with every write to the file, by any process; null if there is no file. Cheap. */
   stamp(): string | null;
 }
 
@@ -50,9 +43,9 @@ export interface Writer {
   /** `provider/model`. */
   readonly name: string;
   readonly from: string;
-  /** The variables that its provider's key is looked for in. */
+  /** The environment variables that may hold its provider's key. */
   readonly keyVariables: readonly string[];
-  /** Why it cannot be asked, as far as is known without asking; null if nothing is. */
+  /** Why a call would fail, as far as is known beforehand. */
   readonly problem: string | null;
 }
 
@@ -61,7 +54,6 @@ export interface Prompts {
   readonly problems: ReadonlyMap<TemplateName, Error>;
 }
 
-/** What is set, and the copies that lie beside the database. */
 export type Surroundings = Pick<Status, "settings" | "prompts" | "backups">;
 
 export interface Transcript {
@@ -70,15 +62,14 @@ export interface Transcript {
   readonly modifiedAt: Timestamp;
   readonly sessionId: string;
   readonly agentId: string | null;
-  /** The conversation that it is stored in, or part of it. */
+  /** The conversation that holds it, or part of it. */
   readonly conversation: ConversationId | null;
-  /** Whether all of it is. */
+  /** Whether all of it is stored. */
   readonly isStored: boolean;
 }
 
 // ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What stands in the way, and what can be done about it. */
 export interface Trouble {
   readonly message: string;
   readonly hint: string | null;
@@ -94,20 +85,18 @@ export interface Progress {
   readonly words: string;
 }
 
-/** What is asked of one conversation. */
 export interface OfConversation {
   readonly conversation: ConversationId;
 }
 
-/** What performing an ask gets. */
 export interface Doing {
   readonly port: Port;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** Performs an ask that only reads. */
+/** For an ask that only reads. */
 export const reads =
   <A extends object, T>(read: (lcm: Lcm, ask: A, doing: Doing) => Promise<T>) =>
   async (ask: A, doing: Doing): Promise<T> =>

@@ -8,7 +8,7 @@ import type { Page } from "../format/page.ts";
 import { draw, isBusy, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect } from "./app.ts";
 import { perform } from "./asks.ts";
-import type { Place } from "./contract.ts";
+import type { Destination } from "./contract.ts";
 import { keyOf } from "./keys.ts";
 import type { Failure, Port } from "./port.ts";
 
@@ -18,7 +18,7 @@ export interface Running {
   readonly clock: Clock;
   readonly look: Pick<Page, "paint" | "zone" | "typed">;
   /** Where to start; the list of conversations by default. */
-  readonly place?: Place;
+  readonly place?: Destination;
   /** Aborting it quits. */
   readonly signal: AbortSignal;
   /** Suspends this process, as Ctrl-Z does; absent where that is impossible. */

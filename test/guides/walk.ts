@@ -13,7 +13,7 @@ import { isSaid, stepsOf, withNames, wordsOf } from "./page.ts";
 import type { Names } from "./page.ts";
 import type { Answer, Order } from "./shell.ts";
 
-/** With GUIDES=write in the environment, outdated output is rewritten: cut it to what matters, with lines `…`. */
+/** With GUIDES=write in the environment, what is no longer said is rewritten: cut it to what matters, with lines `…`. */
 const isWriting = process.env["GUIDES"] === "write";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));

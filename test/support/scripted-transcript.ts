@@ -1,6 +1,6 @@
 /**
- * The transcript of one session as OpenClaw keeps it: rows with ids and parents, read in pages from a cursor. Rewriting
- * the transcript makes its cursors invalid. It is the oracle for what must be stored.
+ * The transcript of one session, as OpenClaw keeps it: rows with their ids and parents, read in pages from a cursor that
+ * is void when the transcript was rewritten. It is the oracle of what must be stored.
  */
 
 import assert from "node:assert/strict";

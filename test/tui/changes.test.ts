@@ -1,6 +1,6 @@
 /**
- * Tests dissolving, transplanting and undoing at the terminal. The plan is the command line's, nothing changes before a
- * confirmation, and then exactly the plan is applied.
+ * Dissolve, transplant and undo at the terminal: the plan of the command line first, no change before a yes, and then
+ * exactly that plan.
  */
 
 import assert from "node:assert/strict";
@@ -22,13 +22,13 @@ import type { Dump } from "../support/dump.ts";
 import { portOver, startRobot } from "../support/robot.ts";
 import type { Ground, Robot } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
-import type { Place } from "../../src/tui/contract.ts";
+import type { Destination } from "../../src/tui/contract.ts";
 import type { Port } from "../../src/tui/port.ts";
 
 const folder = makeScratch("tui-changes");
 const template = join(folder, "template.db");
 let made: DeepConversation;
-/** The newest leaf of the deep conversation's context, and the d3 that its context begins with. */
+/** The newest leaf in the deep conversation's context, and the d3 at its start. */
 let leaf: SummaryId;
 let deepest: SummaryId;
 
@@ -49,7 +49,7 @@ function copyOfIt(): string {
   return path;
 }
 
-/** As another process would use the file. */
+/** Works on the file like another process. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = createLcm({ store, clock: { now: systemNow } });
@@ -61,14 +61,14 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
 }
 
 interface Sitting extends Ground {
-  readonly place?: Place;
-  /** Sits between the robot and the database. */
+  readonly place?: Destination;
+  /** Wraps the robot's port to the database. */
   readonly around?: (port: Port) => Port;
 }
 
 async function sit(path: string, { place, around, ...ground }: Sitting, act: (robot: Robot) => Promise<void>) {
   const port = portOver(path, ground);
-  const begin = place ?? { kind: "dag", conversation: made.deep, at: leaf };
+  const begin = place ?? { kind: "summaries", conversation: made.deep, at: leaf };
   const robot = startRobot(around?.(port) ?? port, { columns: 100, rows: 30, place: begin });
   try {
     await act(robot);
@@ -87,7 +87,7 @@ const dissolve = async (robot: Robot): Promise<void> => {
 const backupsOf = (path: string): readonly string[] =>
   readdirSync(folder).filter((name) => name.startsWith(`${path.slice(folder.length + 1)}.backup-`));
 
-/** Without what is new each time: when it was done, and the ids of copies. */
+/** Without values that differ every time: times, and the ids of copies. */
 function withoutChance(dump: Dump): Dump {
   const plain = (row: string): string =>
     row
@@ -97,7 +97,7 @@ function withoutChance(dump: Dump): Dump {
   return Object.fromEntries(Object.entries(dump).map(([table, rows]) => [table, rows.map(plain).toSorted()]));
 }
 
-describe("guarantee 28: a dissolve at the terminal is the command line's", () => {
+describe("guarantee 28: a dissolve at the terminal equals the command", () => {
   it("shows its plan, does what the command does after a backup, and u undoes it", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     const plan = await onFile(other, async (lcm) => {
@@ -114,22 +114,22 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
         assert.ok(robot.screen().includes(`│ ${line.padEnd(columns)} │`), `${line}\n${robot.screen()}`);
       assert.deepEqual(backupsOf(path), [], "a plan needs no backup");
       await robot.press("y");
-      await robot.sees("✓ dissolved: 4 messages returned · change 1, press u to undo");
+      await robot.sees("✓ dissolved: 4 messages returned · u undoes change 1");
       assert.equal(backupsOf(path).length, 1);
       assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)), "as through the façade");
       await robot.press("u");
       await robot.sees("dissolved into 4 items");
       await robot.press("u");
-      await robot.sees("Take it back?");
+      await robot.sees("Undo it?");
       await robot.press("enter");
-      await robot.sees("✓ undid change 1 · change 2, press u to undo");
+      await robot.sees("✓ undid change 1 · u undoes change 2");
       await robot.sees("undone by 2");
     });
     assertSameRows(dumpOfContent(path), before);
     assert.equal(backupsOf(path).length, 1, "one backup per session");
   });
 
-  it("purges too on request", async () => {
+  it("also purges on request", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf, purge: true }));
@@ -137,22 +137,22 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
     await sit(path, { place: { kind: "dissolve", conversation: made.deep, summary: leaf } }, async (robot) => {
       await robot.sees("Dissolve it?");
       await robot.press("x");
-      await robot.sees("Dissolve and purge it?");
-      await robot.sees("the summary itself is removed too");
+      await robot.sees("Dissolve and delete it?");
+      await robot.sees("the summary itself is deleted too");
       await robot.press("x");
       await robot.sees("Dissolve it?");
       await robot.press("x");
-      await robot.sees("Dissolve and purge it?");
+      await robot.sees("Dissolve and delete it?");
       await robot.press("y");
       await robot.over();
     });
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
   });
 
-  it("explains why a summary below another cannot be dissolved, and offers only the way back", async () => {
+  it("explains why a summary outside the context cannot be dissolved, and can only go back", async () => {
     const path = copyOfIt();
     const before = dumpOf(path);
-    await sit(path, { place: { kind: "dag", conversation: made.deep, at: made.truncated } }, async (robot) => {
+    await sit(path, { place: { kind: "summaries", conversation: made.deep, at: made.truncated } }, async (robot) => {
       await robot.sees(made.truncated);
       await robot.press("d");
       await robot.sees(`${made.truncated} is not in the context:`);
@@ -167,7 +167,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
 
 // ── Half-way ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Blocks the backup and the write until they are released. */
+/** Holds the backup and the write until they are released. */
 function holding(port: Port) {
   const backup = Promise.withResolvers<void>();
   const write = Promise.withResolvers<void>();
@@ -227,7 +227,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       await robot.press("d");
       await robot.sees("planning …");
       await robot.press("y");
-      await robot.sees("y: it is still being planned");
+      await robot.sees("y: still planning");
       await robot.press("escape");
       await robot.misses("planning …");
       planning.resolve();
@@ -259,12 +259,12 @@ describe("an action that is cancelled half-way changes nothing", () => {
 
       await dissolve(robot);
       await robot.press("y");
-      await robot.sees("writing it");
+      await robot.sees("writing …");
       await robot.press("escape");
       await robot.sees("too late to cancel");
-      await robot.sees("writing it");
+      await robot.sees("writing …");
       letWrite();
-      await robot.sees("✓ dissolved: 4 messages returned · change 1, press u to undo");
+      await robot.sees("✓ dissolved: 4 messages returned · u undoes change 1");
     });
     assert.ok((dumpOf(path)["journal"] ?? []).length === 1, "once, and not twice");
   });
@@ -278,7 +278,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
     await sit(path, { place: { kind: "history", conversation: null } }, async (robot) => {
       await robot.sees("dissolved into 4 items");
       await robot.press("u");
-      await robot.sees("Take it back?");
+      await robot.sees("Undo it?");
       await robot.press("n");
       await robot.sees("cancelled: nothing was changed");
     });
@@ -299,14 +299,14 @@ describe("an action that is cancelled half-way changes nothing", () => {
   });
 });
 
-describe("a read-only database is not changed, and the UI explains why", () => {
+describe("a read-only database is not changed, with the reason", () => {
   it("refuses a dissolve, a transplant and an undo, at the key and at the question", async () => {
     const path = copyOfIt();
     await onFile(path, async (lcm) => {
       await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf }));
     });
     const before = dumpOf(path);
-    const places: readonly Place[] = [
+    const places: readonly Destination[] = [
       { kind: "dissolve", conversation: made.deep, summary: deepest },
       { kind: "transplant", source: made.deep, target: made.older },
       { kind: "undo", change: 1 },
@@ -331,8 +331,8 @@ describe("a read-only database is not changed, and the UI explains why", () => {
 
 // ── While others write ───────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("what was shown is what is done, whoever else writes", () => {
-  it("reports to the second of two with the same plan open that it is done already", async () => {
+describe("only what was shown is applied, whatever other processes write", () => {
+  it("tells the second of two open plans that it is already done", async () => {
     const path = copyOfIt();
     await sit(path, {}, async (one) => {
       await sit(path, {}, async (other) => {
@@ -358,16 +358,16 @@ describe("what was shown is what is done, whoever else writes", () => {
     });
     return dumpOf(path);
   };
-  /** So that only the confirmation itself finds out. */
+  /** Keeps the dialog from noticing before the yes. */
   const unnoticed = (port: Port): Port => ({ ...port, stamp: () => "the same" });
 
-  it("asks again when the summary was rewritten meanwhile, and not when only messages came", async () => {
+  it("asks again if the summary was rewritten meanwhile, but not for new messages", async () => {
     const path = copyOfIt();
     await sit(path, { around: unnoticed }, async (robot) => {
       await dissolve(robot);
       const before = await rewriteLeaf(path, "About boats only.");
       await robot.press("y");
-      await robot.sees("it changed meanwhile, and was planned again: look once more");
+      await robot.sees("the plan has changed since you last saw it: check it again");
       await robot.sees("About boats only.");
       assertSameRows(dumpOf(path), before, "what was not shown is not done");
       assert.deepEqual(backupsOf(path), [], "and no needless backup");
@@ -375,11 +375,11 @@ describe("what was shown is what is done, whoever else writes", () => {
       const item = { kind: "message", message, key: "late", at: systemNow() } as const;
       await onFile(path, async (lcm) => await lcm.ingest(made.deep, [item]));
       await robot.press("y");
-      await robot.sees("✓ dissolved: 4 messages returned · change 2");
+      await robot.sees("✓ dissolved: 4 messages returned · u undoes change 2");
     });
   });
 
-  it("asks again when that happened during the backup", async () => {
+  it("asks again if that happened during the backup", async () => {
     const path = copyOfIt();
     const holder = Promise.withResolvers<ReturnType<typeof holding>>();
     const around = (port: Port): Port => {
@@ -391,10 +391,10 @@ describe("what was shown is what is done, whoever else writes", () => {
       const { letBackup } = await holder.promise;
       await dissolve(robot);
       await robot.press("y");
-      await robot.sees("making a backup first");
+      await robot.sees("making a backup (once");
       const before = await rewriteLeaf(path, "About boats only.");
       letBackup();
-      await robot.sees("it changed meanwhile, and was planned again: look once more");
+      await robot.sees("the plan has changed since you last saw it: check it again");
       assertSameRows(dumpOf(path), before, "what was not shown is not done");
     });
   });
@@ -403,7 +403,7 @@ describe("what was shown is what is done, whoever else writes", () => {
 // ── Transplanting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("a transplant at the terminal", () => {
-  it("picks the target from a list that typing filters, copies what the command copies, and is found by search", async () => {
+  it("picks the target from a filtered list, copies what the command copies, and is found by search", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       await lcm.transplant(await lcm.planTransplant(made.older, made.young));
@@ -417,7 +417,7 @@ describe("a transplant at the terminal", () => {
       await robot.sees("Copy its summaries into which conversation?");
       assert.doesNotMatch(robot.screen(), /│ .*agent:main:cli.* │/, "not into itself");
       await robot.type("nobody");
-      await robot.sees("none of 2 conversations is called that");
+      await robot.sees("none of 2 conversations matches");
       await robot.press("ctrl+u");
       await robot.type("3 ");
       await robot.misses("booking desk");
@@ -426,9 +426,7 @@ describe("a transplant at the terminal", () => {
       await robot.press("G");
       await robot.sees("Estimated token overhead in context");
       await robot.press("y");
-      await robot.sees(
-        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, press U to",
-      );
+      await robot.sees("✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · U undoes change 1");
     });
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
     await onFile(path, async ({ store }) => assert.equal((await store.status()).unindexed, 0));
@@ -449,7 +447,7 @@ describe("a transplant at the terminal", () => {
 // ── The history ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("the history at the terminal", () => {
-  it("shows what a rewrite changed, what blocks an undo, and redoes what was undone", async () => {
+  it("shows what a rewrite changed and what blocks an undo, and redoes what was undone", async () => {
     const path = copyOfIt();
     await onFile(path, async (lcm) => {
       const open = async (summary: SummaryId): Promise<unknown> =>
@@ -478,20 +476,22 @@ describe("the history at the terminal", () => {
       await robot.sees("first run `lcm undo 2 --apply`");
       assert.doesNotMatch(robot.screen(), /y apply/);
       await robot.press("y", "u");
-      await robot.sees("take back change 2");
+      await robot.sees("undo change 2");
+      await robot.sees("Undo it?");
       await robot.press("y");
-      await robot.sees("✓ undid change 2 · change 4");
-      await robot.sees("Take it back?");
+      await robot.sees("✓ undid change 2 · u undoes change 4");
+      await robot.sees("Undo it?");
       await robot.press("escape");
-      await robot.misses("Take it back?");
+      await robot.misses("Undo it?");
 
       await robot.sees("undone by 4");
       await robot.press("k");
-      await robot.sees("undone by change 4; u does it again");
+      await robot.sees("undone by change 4; press u to redo it");
       await robot.press("u");
-      await robot.sees("take back change 4");
+      await robot.sees("undo change 4");
+      await robot.sees("Undo it?");
       await robot.press("y");
-      await robot.sees("✓ undid change 4 · change 5, press u to undo");
+      await robot.sees("✓ undid change 4 · u undoes change 5");
     });
     assertSameRows(dumpOfContent(path), held);
   });
@@ -504,7 +504,7 @@ describe("the history at the terminal", () => {
     await sit(path, { place: { kind: "history", conversation: null } }, async (robot) => {
       await robot.sees("2 → 3, 2 summaries, 8 messages");
       await robot.press("u");
-      await robot.sees("Take it back?");
+      await robot.sees("Undo it?");
       await robot.press("y");
       await robot.sees("✓ undid change 1 · t copies them again");
       await robot.sees("undone by 2");
@@ -515,37 +515,37 @@ describe("the history at the terminal", () => {
     });
   });
 
-  it("reports that nothing was changed yet", async () => {
+  it("reports that there are no changes yet", async () => {
     await sit(copyOfIt(), { place: { kind: "history", conversation: null } }, async (robot) => {
-      await robot.sees("nothing was changed by an operator yet");
+      await robot.sees("no changes yet");
       await robot.press("u");
-      await robot.sees("u: there is no change");
+      await robot.sees("u: no change is selected");
     });
   });
 });
 
-describe("fixing from the list of conversations", () => {
-  it("checks, shows what would be fixed, does that after a backup, and can be undone", async () => {
+describe("a fix from the list of conversations", () => {
+  it("checks, shows the plan, applies it after a backup, and can be undone", async () => {
     const path = copyOfIt();
     const db = new DatabaseSync(path);
     db.prepare("UPDATE conversations SET context_tokens = 5 WHERE conversation_id = ?").run(made.deep);
     db.close();
     await sit(path, { place: { kind: "conversations" } }, async (robot) => {
       await robot.press("h");
-      await robot.sees(/findings? to look at/);
+      await robot.sees(/findings?; press h/);
       await robot.press("h");
-      await robot.sees("H sets right what needs no decision");
+      await robot.sees("press H to fix what can be derived");
       await robot.press("escape", "H");
-      await robot.sees("running totals counted again");
-      await robot.sees("Set it right?");
+      await robot.sees("running totals recounted");
+      await robot.sees("Fix it?");
       assert.deepEqual(backupsOf(path), []);
       await robot.press("y");
-      await robot.sees(`✓ conversation ${made.deep} is set right · change 1, press u to undo`);
+      await robot.sees(`✓ fixed conversation ${made.deep} · u undoes change 1`);
       assert.equal(backupsOf(path).length, 1);
       await robot.press("H");
-      await robot.sees("there is nothing to set right without a decision");
+      await robot.sees("nothing to fix automatically");
       await robot.press("escape", "u", "u");
-      await robot.sees("Take it back?");
+      await robot.sees("Undo it?");
     });
   });
 });

@@ -1,6 +1,4 @@
-/**
- * Robot sessions at the context screen: what the model sees, what a smaller budget would leave out, and the full text.
- */
+/** Robot sessions on the context screen: the prompt, trial budgets, the whole text. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -55,7 +53,7 @@ async function sitting(
 const deep = (): ConversationId => made.deep;
 
 describe("the context screen", () => {
-  it("shows what the model sees, in order, with the tokens of each", async () => {
+  it("shows the prompt in order, with the tokens of each item", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (the default)");
       await robot.sees("a sweep is due above 96,000 ↑");
@@ -79,15 +77,15 @@ describe("the context screen", () => {
     });
   });
 
-  it("shows what a smaller budget would leave out, and the host's budget again", async () => {
+  it("shows what a smaller budget would leave out, and goes back to the host's", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("fresh tail");
       await robot.press("b");
-      await robot.sees("a budget in tokens");
+      await robot.sees("budget in tokens");
       await robot.type("0.7k");
       await robot.press("enter");
       await robot.sees("── ↑ left out at 700 tokens: 3 items, 534 tokens");
-      await robot.sees("of a budget of 700 (tried; B takes the host's)");
+      await robot.sees("of a budget of 700 (trial; B: host's budget)");
       await robot.sees("[Earlier parts");
       await robot.press("B");
       await robot.sees("of a budget of 128,000");
@@ -114,14 +112,14 @@ describe("the context screen", () => {
         await robot.press("G");
         await robot.sees("── assistant msg_98, as assistant, 12 tokens");
         await robot.press("V");
-        await robot.sees("the prompt of conversation 1 at 128,000 tokens");
+        await robot.sees("prompt of conversation 1 at 128,000 tokens");
         await robot.sees('<summary id="sum_');
       },
       { columns: 150, rows: 20 },
     );
   });
 
-  it("goes to the selected item, shows what came before it, and refuses to dissolve a message", async () => {
+  it("opens the selected item, shows its previous context, and refuses to dissolve a message", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("fresh tail");
       await robot.press("j", "j", "j", "p");
@@ -135,7 +133,7 @@ describe("the context screen", () => {
     });
   });
 
-  it("walks through everything left out, to the oldest and back", async () => {
+  it("scrolls through all items left out, to the oldest and back", async () => {
     await sitting(
       () => long,
       async (robot) => {
@@ -155,11 +153,11 @@ describe("the context screen", () => {
     );
   });
 
-  it("reports that a conversation is gone instead of failing", async () => {
+  it("reports that a conversation no longer exists", async () => {
     await sitting(
       () => 999 as ConversationId,
       async (robot) => {
-        await robot.sees("there is no conversation 999");
+        await robot.sees("no conversation 999");
         await robot.press("j", "enter", "v", "b");
         assert.equal(robot.isOver(), false);
       },

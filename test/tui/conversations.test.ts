@@ -1,4 +1,4 @@
-/** Robot sessions at the list of conversations: finding, ordering and checking one, and the ways from there. */
+/** Robot sessions on the conversations screen: filter, sort, check, and open other screens. */
 
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -34,9 +34,9 @@ async function sitting(
 }
 
 describe("the conversations screen", () => {
-  it("lists all with their contents, newest activity first, and the selected one's facts below", async () => {
+  it("lists all conversations, latest activity first, with facts of the selected one below", async () => {
     await sitting("made", async (robot) => {
-      await robot.sees("3 conversations · newest activity first");
+      await robot.sees("3 conversations · latest activity first");
       await robot.sees(/▸ +1 {2}The ferry's new booking.* 98 .*<1% {2}19 h ago +unchecked/);
       await robot.sees(/agent:main:telegram:ferry · agent main · segment 1 of 2, earlier/);
       await robot.press("j");
@@ -45,7 +45,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("filters as one types, and lists all again", async () => {
+  it("filters while you type, and clears the filter", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("/");
@@ -53,18 +53,18 @@ describe("the conversations screen", () => {
       await robot.sees("1 of 3 conversations");
       await robot.misses("The ferry");
       await robot.press("enter");
-      await robot.sees("with “cli”");
+      await robot.sees("matching “cli”");
       await robot.press("escape");
       await robot.sees("3 conversations");
       assert.equal(robot.isOver(), false);
     });
   });
 
-  it("orders, and groups families", async () => {
+  it("sorts, and groups families", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("f");
-      await robot.sees("families together");
+      await robot.sees("grouped by session");
       const lines = robot.lines();
       const young = lines.findIndex((line) => /^ +3 {2}agent:main:telegram:ferry/.test(line));
       assert.match(lines[young + 1] ?? "", /1 {2}└ The ferry's new/);
@@ -73,7 +73,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("sees what the host writes meanwhile, and stays on its conversation", async () => {
+  it("follows what the host writes, and stays on its conversation", async () => {
     await sitting("copy", async (robot, path) => {
       await robot.sees("3 conversations");
       await robot.press("j");
@@ -95,18 +95,18 @@ describe("the conversations screen", () => {
     await sitting("made", async (robot) => {
       await robot.sees("unchecked");
       await robot.press("h");
-      await robot.sees(/1 finding to look at; h shows it/);
+      await robot.sees(/1 finding; press h to see it/);
       await robot.sees(/19 h ago +1 finding/);
       await robot.press("h");
       await robot.sees("nothing lost or broken, 1 warning: 98 messages, 34 summaries checked");
       await robot.press("escape", "G", "h");
-      await robot.sees("conversation 3 is sound: 4 messages and 0 summaries checked");
+      await robot.sees("conversation 3 is healthy: 4 messages and 0 summaries checked");
     });
   });
 
-  it("shows where it looked when there is no database, and offers an import", async () => {
+  it("names the missing database, and offers an import", async () => {
     await sitting("none", async (robot) => {
-      await robot.sees("There is nothing here yet");
+      await robot.sees("There is no database yet");
       await robot.sees(/there is no database at .*none\.db/);
       await robot.sees("Press i to import");
       await robot.press("j", "enter", "h");
@@ -114,7 +114,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("refuses changes where it is read-only", async () => {
+  it("refuses changes to a read-only database", async () => {
     await sitting(
       "made",
       async (robot) => {
@@ -128,7 +128,7 @@ describe("the conversations screen", () => {
     );
   });
 
-  it("shows the facts beside the list on a wide screen, and a short list on a small one", async () => {
+  it("shows facts beside the list if there is room, and a short list if not", async () => {
     await sitting(
       "made",
       async (robot) => {
@@ -142,7 +142,7 @@ describe("the conversations screen", () => {
     );
   });
 
-  it("goes to the context and back to the same row", async () => {
+  it("opens the context and comes back to the same row", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("j", "c");

@@ -1,7 +1,4 @@
-/**
- * Tests how the terminal UI starts and ends, as the real program on a real pseudo-terminal, and what it must never do
- * to one.
- */
+/** Starting and quitting the terminal UI: the real program on a real pseudo-terminal, which it must always restore. */
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -14,7 +11,7 @@ import { portOver, startRobot } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { startTerminal } from "../support/terminal.ts";
 import type { Terminal, TerminalOptions } from "../support/terminal.ts";
-import type { Place } from "../../src/tui/contract.ts";
+import type { Destination } from "../../src/tui/contract.ts";
 import type { Port } from "../../src/tui/port.ts";
 import { bare, bin } from "../scenarios/program.ts";
 
@@ -58,7 +55,7 @@ async function leavesAsFound(terminal: Terminal, status: number): Promise<void> 
 }
 
 describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () => {
-  it("is opened by `lcm` alone, and closed by q", async () => {
+  it("opens with `lcm`, and quits with q", async () => {
     const terminal = start("lcm");
     await terminal.sees(first);
     const { screen, mouse, isPasteBracketed, isCursorShown } = terminal.modes();
@@ -68,7 +65,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     assert.equal(terminal.screen(), "", "nothing is left behind");
   });
 
-  it("opens another database with --db, redraws when the window changes, and is closed by Ctrl-C", async () => {
+  it("opens another database with --db, redraws on resize, and quits with Ctrl-C", async () => {
     const terminal = start(`lcm --db ${database}`);
     await terminal.sees(first);
     terminal.resize(60, 12);
@@ -79,24 +76,24 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     await leavesAsFound(terminal, 0);
   });
 
-  it("shows that it is read-only, and is closed by escape", async () => {
+  it("shows that it is read-only, and quits with Escape", async () => {
     const terminal = start("lcm tui --read-only");
     await terminal.sees("read-only");
     await terminal.sees(first);
     terminal.press("escape");
-    await terminal.sees("esc again leaves");
+    await terminal.sees("press esc again to quit");
     terminal.press("escape");
     await leavesAsFound(terminal, 0);
   });
 
-  it("is opened by `lcm-tui`; SIGTERM ends it cleanly", async () => {
+  it("opens with `lcm-tui`, and SIGTERM quits cleanly", async () => {
     const terminal = start(`lcm-tui --db ${database}`);
     await terminal.sees(first);
     terminal.signal("SIGTERM");
     await leavesAsFound(terminal, 143);
   });
 
-  it("ends cleanly by SIGHUP, and is gone when its window is closed", async () => {
+  it("quits cleanly on SIGHUP, and when its window is closed", async () => {
     const [hung, closed] = [start("lcm"), start("lcm")];
     await Promise.all([hung.sees(first), closed.sees(first)]);
     hung.signal("SIGHUP");
@@ -124,7 +121,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     }
   });
 
-  it("goes to the shell by Ctrl-Z, and comes back by fg", async () => {
+  it("suspends with Ctrl-Z, and resumes with fg", async () => {
     const terminal = startTerminal("bash --norc --noprofile -i", {
       cwd: state,
       env: { ...environment, PS1: "shell> ", NODE_OPTIONS: "" },
@@ -146,7 +143,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     await leavesAsFound(terminal, 0);
   });
 
-  it("is not opened where its output is redirected", async () => {
+  it("does not open if the output is not a terminal", async () => {
     const piped = startTerminal(`sh -c '${process.execPath} ${bin} | cat; ${process.execPath} ${bin} tui | cat'`, {
       rows: 80,
       env: environment,
@@ -160,13 +157,13 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
 
 describe("the terminal UI in any window", () => {
   const conversation = 1 as ConversationId;
-  const places: readonly Place[] = [
+  const places: readonly Destination[] = [
     { kind: "conversations" },
     { kind: "messages", conversation },
-    { kind: "dag", conversation },
+    { kind: "summaries", conversation },
     { kind: "context", conversation },
     { kind: "files", conversation },
-    { kind: "grep", conversation },
+    { kind: "search", conversation },
     { kind: "status", conversation },
     { kind: "history", conversation },
     { kind: "transcripts" },
@@ -179,11 +176,11 @@ describe("the terminal UI in any window", () => {
     [80, 24],
   ] as const;
 
-  it("draws every screen at any size", async () => {
+  it("draws every screen at every size", async () => {
     await Promise.all(places.map(survivesResizes));
   });
 
-  async function survivesResizes(place: Place): Promise<void> {
+  async function survivesResizes(place: Destination): Promise<void> {
     const port = portOver(database, { readOnly: true, sessions: state });
     const robot = startRobot(port, { place });
     await robot.sees("lossless-claw");
@@ -197,7 +194,7 @@ describe("the terminal UI in any window", () => {
     await port.close();
   }
 
-  it("ends, with the terminal restored, when its input breaks", async () => {
+  it("quits and restores the terminal when its database fails", async () => {
     const port = portOver(database);
     let looks = 0;
     const broken: Port = {

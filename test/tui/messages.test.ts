@@ -1,4 +1,4 @@
-/** Tests reading a conversation at the terminal: from its end, from a time on, a whole message, and while it grows. */
+/** Robot sessions on the messages screen: from the end, from a time, full screen, and while the host writes. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ async function reading(
   const place = { kind: "messages", conversation, ...(at === undefined ? {} : { at }) } as const;
   const robot = startRobot(port, { columns: 80, rows: 24, ...options, place });
   try {
-    await robot.sees(/message [\d,]+ of|there are no messages|not there any more/);
+    await robot.sees(/message [\d,]+ of|no messages yet|no longer exists/);
     await work(robot);
   } finally {
     await robot.end();
@@ -56,7 +56,7 @@ const saying = (key: string, content: HostMessage["content"] = key): NewMessage 
   messageToStore({ role: "user", content }, { key, at: "2026-01-01T00:00:00.000Z" as Timestamp });
 
 describe("reading the messages", () => {
-  it("begins at the newest, with the arguments and results of tools in a line each", async () => {
+  it("starts at the newest, with tool calls and results in a line each", async () => {
     await reading(async (robot) => {
       assert.match(screen(robot), /The ferry's new booking desk +message 98 of 98 · 100%/);
       assert.match(marked(robot), /^▸ assistant {2}2025-11-09 13:40 +12 tokens {2}msg_98$/);
@@ -68,7 +68,7 @@ describe("reading the messages", () => {
     });
   });
 
-  it("moves up and down, by messages and by pages, to the first and back to the last", async () => {
+  it("moves by messages and by pages, to the first and back to the last", async () => {
     await reading(async (robot) => {
       await robot.press("k", "k");
       assert.match(marked(robot), /msg_96$/);
@@ -84,7 +84,7 @@ describe("reading the messages", () => {
     });
   });
 
-  it("unfolds a message in place, and shows it whole", async () => {
+  it("expands a message in place, and shows it full screen", async () => {
     const at = 91 as MessageId;
     await reading(
       async (robot) => {
@@ -103,7 +103,7 @@ describe("reading the messages", () => {
     );
   });
 
-  it("goes to a number, an id and a time, and reports where there is none", async () => {
+  it("goes to a number, an id and a time, and reports if there is none", async () => {
     await reading(async (robot) => {
       const goTo = async (words: string): Promise<void> => {
         await robot.press(":");
@@ -120,11 +120,11 @@ describe("reading the messages", () => {
       await goTo("2025-11-08 05:02");
       await robot.sees("message 74 of 98");
       await goTo("2026-01-01");
-      await robot.sees("✗ nothing was said after 2026-01-01 00:00 UTC");
+      await robot.sees("✗ there are no messages after 2026-01-01 00:00 UTC");
       await goTo("#4000");
-      await robot.sees("✗ there is no message 4,000 · the last is 98");
+      await robot.sees("✗ there is no message 4,000 · the last one is 98");
       await goTo("msg_101");
-      await robot.sees("✗ there is no msg_101 here · it is of conversation 2");
+      await robot.sees("✗ msg_101 is not in this conversation · it is in conversation 2");
       await goTo("the day before the flood");
       await robot.sees("which is not a time");
       await robot.press(":", "x", "escape");
@@ -132,10 +132,10 @@ describe("reading the messages", () => {
     });
   });
 
-  it("leads to the stored file of a message, and to the summary that represents it", async () => {
+  it("opens the stored file of a message, and the summary that covers it", async () => {
     await reading(
       async (robot) => {
-        assert.match(screen(robot), new RegExp(`← read {2}\\[${made.file} · 1\\.8 KB · 61 lines; f shows it\\]`));
+        assert.match(screen(robot), new RegExp(`← read {2}\\[${made.file} · 1\\.8 KB · 61 lines; f opens it\\]`));
         await robot.press("f");
         await robot.sees(`▸ ${made.file}`);
         await robot.press("escape", "S");
@@ -145,35 +145,35 @@ describe("reading the messages", () => {
         await robot.press("G");
         await robot.sees("message 98 of 98");
         await robot.press("S");
-        await robot.sees("no summary stands for this message");
+        await robot.sees("no summary covers this message yet");
       },
       { at: 19 as MessageId },
     );
   });
 
-  it("opens at the newest, and reports it, where its message is gone", async () => {
+  it("opens at the newest, with a notice, if the requested message no longer exists", async () => {
     await reading(
       async (robot) => {
-        await robot.sees("✗ there is no msg_4000 here");
+        await robot.sees("✗ msg_4000 is not in this conversation");
         await robot.sees("message 98 of 98");
       },
       { at: 4_000 as MessageId },
     );
   });
 
-  it("reports that there is no such conversation", async () => {
-    await reading(async (robot) => await robot.sees("conversation 77 is not there any more"), {
+  it("reports a missing conversation", async () => {
+    await reading(async (robot) => await robot.sees("conversation 77 no longer exists"), {
       conversation: 77 as ConversationId,
     });
   });
 
-  it("follows what is written meanwhile, at the end of the list", async () => {
+  it("follows new messages if the cursor is at the end", async () => {
     await reading(
       async (robot) => {
         const late = saying("late", "\u001b[2JThe boat\u0007 is late.");
         await say(made.older, late, { ...saying("left", "It is here."), aside: "branch" });
         await robot.sees("message 12 of 12");
-        assert.match(screen(robot), / {4}␛\[2JThe boat␇ is late\.\n\n▸ user \(on a branch that was left\) /);
+        assert.match(screen(robot), / {4}␛\[2JThe boat␇ is late\.\n\n▸ user \(on an abandoned branch\) /);
       },
       { conversation: made.older, rows: 30 },
     );
@@ -184,7 +184,7 @@ describe("reading the messages", () => {
     await say(made.young, saying("long", `${"x".repeat(500_000)}\n${long.join("\n")}`));
     await reading(
       async (robot) => {
-        await robot.sees("space unfolds it: 60,001 lines in all");
+        await robot.sees("60,001 lines in all; press space to expand");
         await robot.press("space");
         await robot.press("enter");
         await robot.sees(/ user .* 0%/);
@@ -197,7 +197,7 @@ describe("reading the messages", () => {
     );
   });
 
-  it("can be read on a narrow screen and on a wide one", async () => {
+  it("can be read in narrow and wide terminals", async () => {
     await reading(async (robot) => {
       await robot.resize(40, 10);
       assert.ok(robot.lines().every((line) => line.length <= 40));

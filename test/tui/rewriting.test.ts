@@ -1,6 +1,6 @@
 /**
- * Tests rewriting at the terminal: one summary, one and all below it, and those that need repair. Nothing changes
- * before a confirmation, waiting can be stopped, and the result is what the library would write.
+ * Rewriting at the terminal: one summary, a subtree, or whatever needs repair. Nothing is changed before a yes, waiting
+ * can be cancelled, and the result is the library's.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ import { rewriteAsks } from "../../src/tui/dialogs/rewrite/asks.ts";
 const folder = makeScratch("tui-rewriting");
 const template = join(folder, "template.db");
 let made: DeepConversation;
-/** The first of each depth in the deep conversation; below the d2 are six leaves and two d1. */
+/** The first summary of each depth in the deep conversation; the d2 has six leaves and two d1 below it. */
 let firsts: readonly SummaryId[];
 const first = (depth: number): SummaryId => {
   const id = firsts[depth];
@@ -50,7 +50,7 @@ function copyOfIt(): string {
 const backupsOf = (path: string): number =>
   readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.backup-`)).length;
 
-/** As another process would use the file. */
+/** Works on the file like another process. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = createLcm({ store, clock: { now: systemNow }, model: createScriptedModel({ behaviour: () => "good" }) });
@@ -61,7 +61,7 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
   }
 }
 
-/** Of the deep conversation, by depth and time. */
+/** The summaries of the deep conversation, by depth and time. */
 const summariesIn = async (path: string): Promise<readonly Summary[]> =>
   await onFile(path, async ({ store }) => {
     const shown = await store.context(made.deep, { kind: "summary" });
@@ -84,7 +84,7 @@ const changesIn = async (path: string) =>
     (await lcm.history()).map(({ change, operation, steps }) => ({ change, operation, steps: steps.length })),
   );
 
-/** What looking and asking may leave behind; no changes. */
+/** Only drafts and usage may differ. */
 function assertNothingChanged(path: string, words: string): void {
   const changed = tablesChanged(dumpOf(template), dumpOf(path));
   assert.deepEqual(
@@ -101,14 +101,14 @@ interface Sitting extends Ground, Pick<RobotOptions, "columns" | "rows"> {
 
 interface Seat {
   readonly robot: Robot;
-  /** How the model answers from now on. */
+  /** Sets how the model answers. */
   readonly behave: (next: Behaviour) => void;
   readonly calls: () => number;
-  /** Whether the last call was cancelled. */
+  /** Whether the last call was aborted. */
   readonly isWithdrawn: () => boolean;
 }
 
-/** At the summaries of the deep conversation, with the cursor on one. */
+/** Opens the summaries of the deep conversation, with the cursor on one. */
 async function sit(
   path: string,
   { at, columns = 100, rows = 30, ...ground }: Sitting,
@@ -117,7 +117,7 @@ async function sit(
   let behaviour: Behaviour = "good";
   const model = createScriptedModel({ behaviour: () => behaviour });
   const port = portOver(path, { model, ...ground });
-  const place = { kind: "dag", conversation: made.deep, at: at ?? first(1) } as const;
+  const place = { kind: "summaries", conversation: made.deep, at: at ?? first(1) } as const;
   const robot = startRobot(port, { columns, rows, place });
   try {
     await robot.sees("▸");
@@ -133,13 +133,13 @@ async function sit(
   }
 }
 
-/** Until the model has been called this often: the screen shows it a little earlier. */
+/** Waits until the model was called this often; the screen shows it slightly earlier. */
 async function asked(calls: Seat["calls"], times: number): Promise<void> {
   while (calls() < times) await setTimeout(5);
 }
 
 describe("guarantee 28: a rewrite at the terminal", () => {
-  it("shows the cost, shows old and new, applies what was reviewed after a backup, and reports it", async () => {
+  it("shows the cost, compares both texts, and applies what was shown after a backup", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       const plan = await lcm.planRewrite({ conversation: made.deep, select: { summary: first(1) } });
@@ -155,7 +155,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
         "3 summaries of d0, 160 tokens",
         "condensed-d1; 48 tokens now, about 80 wanted",
         "scripted/one (the test)",
-        "1 call, about 762 tokens in, 80 out",
+        "1 call, about 761 tokens in, 80 out",
         "1 summary was written from this text",
         "[2025-11-03 08:00 – 08:06 UTC] Asked: Do we draw a map of the seats?",
       ])
@@ -170,7 +170,9 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("d");
       await robot.sees("OLD (48 tokens)");
       await robot.press("y");
-      await robot.sees(`Rewrote ${first(1)}: 48t → 34t (-14) · change 1, press u to undo · 1 above from the old text`);
+      await robot.sees(
+        `Rewrote ${first(1)}: 48t → 34t (-14) · u undoes change 1 · 1 summary above was written from the old text`,
+      );
       assert.doesNotMatch(robot.screen(), /OLD/, "the dialog is closed");
     });
     assert.deepEqual(await textsIn(path), await textsIn(other));
@@ -198,7 +200,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     }
   });
 
-  it("changes nothing before a confirmation: cancelled while planning, waiting, and reading", async () => {
+  it("changes nothing before a yes: cancelled at the plan, during the call, and at the review", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave, calls, isWithdrawn }) => {
       await robot.press("w");
@@ -233,7 +235,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("uses the stored draft without another call, and calls again on request", async () => {
+  it("uses a stored draft without another call, and asks again on request", async () => {
     await sit(copyOfIt(), {}, async ({ robot, calls }) => {
       await robot.press("w");
       await robot.sees("Send it");
@@ -250,7 +252,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees("Replace the old text?");
       assert.equal(calls(), 2);
       await robot.press("enter");
-      await robot.sees("press u to undo");
+      await robot.sees("u undoes change");
       await robot.press("w");
       await robot.sees("its text is already this model's summary");
       await robot.press("enter");
@@ -259,7 +261,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("explains why there is no text, with what to do about it, and tries again", async () => {
+  it("explains why there is no draft and what to do, and tries again", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave }) => {
       behave("refuses");
@@ -287,7 +289,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("reports that there is no model, and how to set one", async () => {
+  it("reports that there is no model, and how to name one", async () => {
     await sit(copyOfIt(), { model: null }, async ({ robot }) => {
       await robot.press("w");
       await robot.sees("rewriting needs a model, and none is configured");
@@ -297,7 +299,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("applies nothing to a summary that others have rewritten since, and drafts it again", async () => {
+  it("does not apply a draft to a summary rewritten meanwhile, and drafts it again", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot }) => {
       await robot.press("w");
@@ -314,11 +316,11 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("enter");
       await robot.sees("Replace the old text?");
       await robot.press("y");
-      await robot.sees("change 2, press u to undo");
+      await robot.sees("u undoes change 2");
     });
   });
 
-  it("survives when the summary is gone by then", async () => {
+  it("survives that the summary no longer exists", async () => {
     const path = copyOfIt();
     const newest = (await summariesIn(path)).at(-1)?.id ?? first(0);
     await sit(path, { at: newest }, async ({ robot }) => {
@@ -338,7 +340,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("is refused where nothing can be changed", async () => {
+  it("is refused on a read-only database", async () => {
     await sit(template, { readOnly: true }, async ({ robot }) => {
       for (const key of ["w", "W", "R"]) {
         await robot.press(key);
@@ -347,7 +349,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("is readable in a terminal of any size, and while that changes", async () => {
+  it("can be read at any size, and while it changes", async () => {
     await sit(copyOfIt(), { at: first(0), columns: 120, rows: 36 }, async ({ robot }) => {
       await robot.press("w");
       await robot.sees("Send it");
@@ -368,7 +370,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
 });
 
 describe("guarantee 28: a rewrite of a summary and all below it", () => {
-  it("goes from the sources up, is one change, and is what the library would do", async () => {
+  it("rewrites sources first, as one change, with the result of the library", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       const plan = await lcm.planRewrite({ conversation: made.deep, select: { subtree: first(2) } });
@@ -377,14 +379,14 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     await sit(path, { at: first(2), columns: 80, rows: 24 }, async ({ robot, calls }) => {
       await robot.press("W");
       await robot.sees("Rewrite 9 summaries (6 leaves, 2 d1, 1 d2)?");
-      await robot.sees("9 calls, about 8,385 tokens in, 1,201 out");
+      await robot.sees("9 calls, about 8,376 tokens in, 1,201 out");
       await robot.press("y");
       await robot.sees("1/9  Replace the old text?");
       await robot.sees(`Rewrite: ${first(0)} (d0, 4 messages)`);
       await robot.press("y");
       await robot.sees("2/9  Replace the old text?");
       await robot.press("A");
-      await robot.sees(/✓ Rewrote 9 summaries\. Total: 449t → \d+t \(-\d+\) · change 1, press u to undo/);
+      await robot.sees(/✓ Rewrote 9 summaries\. Total: 449t → \d+t \(-\d+\) · u undoes change 1/);
       assert.equal(calls(), 9);
     });
     assert.deepEqual(await textsIn(path), await textsIn(other));
@@ -392,7 +394,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     assert.equal(backupsOf(path), 1);
   });
 
-  it("changes nothing before a confirmation, and nothing when stopped before the first", async () => {
+  it("changes nothing before a yes, or if it is stopped before the first", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(2) }, async ({ robot, behave, calls, isWithdrawn }) => {
       await robot.press("W");
@@ -413,7 +415,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     });
   });
 
-  it("leaves what is skipped, stops on request, and resumes there the next time", async () => {
+  it("keeps skipped texts, stops on request, and continues there the next time", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(2) }, async ({ robot, behave, calls }) => {
       await robot.press("W");
@@ -430,7 +432,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.sees("1 summary was skipped; the draft is kept");
       await robot.sees("change 1: press u to undo");
       await robot.press("enter");
-      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 32t (-21) · change 1, press u to undo");
+      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 32t (-21) · u undoes change 1");
       assert.deepEqual(await changesIn(path), [{ change: 1, operation: "rewrite", steps: 1 }]);
 
       behave("good");
@@ -445,7 +447,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     });
   });
 
-  it("stops when the model is unavailable, keeps what is applied, and resumes when it is back", async () => {
+  it("stops if the model is unavailable, keeps what is applied, and goes on when it is back", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(1) }, async ({ robot, behave }) => {
       await robot.press("W");
@@ -463,7 +465,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     assert.deepEqual(await changesIn(path), [{ change: 1, operation: "rewrite", steps: 4 }]);
   });
 
-  it("drafts one again that others have rewritten since it was shown", async () => {
+  it("drafts a summary again that was rewritten since it was shown", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(1) }, async ({ robot }) => {
       await robot.press("W");
@@ -492,13 +494,13 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
 });
 
 describe("guarantee 18: a repair at the terminal", () => {
-  it("shows what is wrong, rewrites it, and lists what got no usable answer", async () => {
+  it("shows the findings, rewrites the summaries, and lists unusable answers", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave }) => {
       await robot.press("R");
       await robot.sees("Repair 1 summary (1 leaf)?");
       await robot.sees(`${made.truncated} was cut short, because the model gave no usable answer`);
-      await robot.sees("1 call, about 1,088 tokens in, 179 out (up to 2 if answers are unusable)");
+      await robot.sees("1 call, about 1,087 tokens in, 179 out (up to 2 if answers are unusable)");
       behave("empty");
       await robot.press("y");
       await robot.sees("1 summary keeps its text, because no answer was usable:");

@@ -1,4 +1,4 @@
-/** Tests searching and going to a hit, and browsing the files that were moved out of messages. */
+/** Robot sessions on the search screen and the files screen. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -18,7 +18,7 @@ let port: ReturnType<typeof portOver>;
 
 before(async () => {
   made = await makeDeepConversation(path);
-  // A search that is not cancelled would take ten minutes.
+  // Without an abort, this search would take ten minutes.
   port = portOver(path, { env: { LCM_SEARCH_TIMEOUT_SECONDS: "600" } });
 });
 after(async () => await port.close());
@@ -42,8 +42,8 @@ const screen = (robot: Robot): string => robot.screen().replaceAll(/ +$/gm, "");
 const marked = (robot: Robot): string => /^▸.*$/m.exec(screen(robot))?.[0] ?? "";
 
 describe("searching", () => {
-  it("finds as one types, and goes to the message and back", async () => {
-    await at({ kind: "grep", conversation: made.deep }, async (robot) => {
+  it("finds while you type, and opens the message and comes back", async () => {
+    await at({ kind: "search", conversation: made.deep }, async (robot) => {
       await robot.type("dogs upper deck");
       await robot.sees("May dogs travel on the upper deck?");
       assert.match(screen(robot), /words in messages and summaries of conversation 1/);
@@ -57,8 +57,8 @@ describe("searching", () => {
     });
   });
 
-  it("goes to a summary, too", async () => {
-    await at({ kind: "grep", conversation: made.deep }, async (robot) => {
+  it("opens a summary, too", async () => {
+    await at({ kind: "search", conversation: made.deep }, async (robot) => {
       await robot.type("whole project");
       await robot.sees("d3 summary");
       await robot.press("escape", "v", "v");
@@ -68,8 +68,8 @@ describe("searching", () => {
     });
   });
 
-  it("searches all conversations, those of a session, and inside files", async () => {
-    await at({ kind: "grep", conversation: made.young }, async (robot) => {
+  it("searches all conversations, those of a session, and files", async () => {
+    await at({ kind: "search", conversation: made.young }, async (robot) => {
       await robot.type("decide dogs");
       await robot.press("enter");
       await robot.sees("What did we decide about dogs?");
@@ -88,9 +88,9 @@ describe("searching", () => {
     });
   });
 
-  it("highlights the matches", async () => {
+  it("highlights matches", async () => {
     await at(
-      { kind: "grep", conversation: null },
+      { kind: "search", conversation: null },
       async (robot) => {
         await robot.type("bicycles");
         await robot.sees("twelve bicycles");
@@ -100,8 +100,8 @@ describe("searching", () => {
     );
   });
 
-  it("takes a regular expression, and explains an invalid one in a sentence", async () => {
-    await at({ kind: "grep", conversation: null }, async (robot) => {
+  it("accepts a regular expression, and explains what is wrong with one", async () => {
+    await at({ kind: "search", conversation: null }, async (robot) => {
       await robot.press("tab");
       await robot.type("twel.e (");
       await robot.sees(/regular expression: .*group/i);
@@ -115,8 +115,8 @@ describe("searching", () => {
     });
   });
 
-  it("is cancelled by the next letter, however long it would take", async () => {
-    await at({ kind: "grep", conversation: null }, async (robot) => {
+  it("is aborted by the next letter", async () => {
+    await at({ kind: "search", conversation: null }, async (robot) => {
       await robot.press("tab");
       await robot.type("(\\w+\\s?)*\\u0000");
       await robot.sees("searching …");
@@ -128,22 +128,22 @@ describe("searching", () => {
   });
 
   it("reports what it leaves out", async () => {
-    await at({ kind: "grep", conversation: null }, async (robot) => {
+    await at({ kind: "search", conversation: null }, async (robot) => {
       await robot.type("point");
-      await robot.sees("1 large text moved out to files; v searches inside them");
+      await robot.sees("1 large text moved out to files; press v to search files");
       await robot.press("tab", "ctrl+u");
       await robot.type("e");
-      await robot.sees("the first 50 hits of more");
+      await robot.sees("first 50 hits");
     });
   });
 });
 
 describe("the stored files", () => {
-  it("are listed with their subject and content, and lead to their message", async () => {
+  it("are listed with description and content, and lead to their message", async () => {
     await at({ kind: "files", conversation: made.deep }, async (robot) => {
       await robot.sees("boat 3, pier 3, leaves 8:00");
       assert.match(marked(robot), new RegExp(`${made.file} .* 1\\.8 KB +61 +2025-11-04 10:04`));
-      assert.match(screen(robot), /What it is about:\n Table \(commas\), 60 rows, 3 columns/);
+      assert.match(screen(robot), /Description:\n Table \(commas\), 60 rows, 3 columns/);
       await robot.press("J", "J");
       assert.doesNotMatch(screen(robot), /What it is about/);
       await robot.press("enter", "G");
@@ -154,23 +154,23 @@ describe("the stored files", () => {
     });
   });
 
-  it("show their content beside the list on a wide screen", async () => {
+  it("are beside their content if there is room", async () => {
     await at(
       { kind: "files", conversation: made.deep },
-      async (robot) => await robot.sees(/▸ file_0.*│ What it is about:|│── file_0/),
+      async (robot) => await robot.sees(/▸ file_0.*│ Description:|│── file_0/),
       { columns: 140 },
     );
   });
 
-  it("are reported as none where there are none", async () => {
+  it("report that there are none", async () => {
     await at({ kind: "files", conversation: made.young }, async (robot) => {
-      await robot.sees("no file was moved out of its messages");
+      await robot.sees("no content was moved out of its messages");
       await robot.press("enter");
-      await robot.sees("✗ ↵: there is no file");
+      await robot.sees("✗ ↵: no file is selected");
     });
   });
 
-  it("show a size where they are binary, and are reported as lost where they are", async () => {
+  it("show binary files by size, and report lost content", async () => {
     const store = await openSqlite({ path });
     const about = { conversation: made.older, mimeType: "image/png", exploration: null } as const;
     await store.saveFile({ ...about, name: "pier.png", content: "aGVsbG8=", encoding: "base64" });
@@ -178,9 +178,9 @@ describe("the stored files", () => {
     await store.close();
     rmSync(join(folder, "lcm-files", lost.storageUri));
     await at({ kind: "files", conversation: made.older, at: lost.id }, async (robot) => {
-      await robot.sees(`Its content is lost: the content of ${lost.id} cannot be read.`);
+      await robot.sees(`The content is lost: the content of ${lost.id} cannot be read.`);
       await robot.press("j");
-      await robot.sees("Its content is bytes, not text.");
+      await robot.sees("This is binary content, not text.");
       assert.match(marked(robot), /pier\.png +image\/png +5 B/);
     });
   });

@@ -21,7 +21,7 @@ describe("the status screen", () => {
       await robot.press("G");
       await robot.sees("freshTailCount = 8 (environment, LCM_FRESH_TAIL_COUNT)");
       await robot.press("b");
-      await robot.sees(/✓ a copy is in .*lcm\.db\.backup-\w+ \(\d/);
+      await robot.sees(/✓ backed up to .*lcm\.db\.backup-\w+ \(\d/);
       await robot.sees(/backups +\S*lcm\.db\.backup-/);
       const store = await openSqlite({ path });
       await store.setPromptBudget(deep, 1_000);

@@ -1,9 +1,9 @@
-/** Locates text on a screen in cells, as current terminals count them: an emoji takes two. */
+/** Positions on a screen in cells, as modern terminals count them: an emoji takes two. */
 
 import xterm from "@xterm/headless";
 import type { Robot } from "../support/robot.ts";
 
-/** The cell at which these words begin, for every row that has them. Redraws the screen once for this. */
+/** The cell at which these words start, for every row that has them. Draws the screen once more. */
 export async function cellsOf(robot: Robot, words: string): Promise<readonly number[]> {
   const lines = robot.lines();
   const width = Math.max(...lines.map((line) => line.length));
@@ -30,7 +30,7 @@ const isWide =
 
 const widthOf = (codepoint: number): 0 | 1 | 2 => (isWide.test(String.fromCodePoint(codepoint)) ? 2 : 1);
 
-/** As the emulator packs it: its width, and whether it joins the character before it, as an emoji selector does. */
+/** As the emulator packs it: the width, and whether it joins the character before, as a variation selector does. */
 function charProperties(codepoint: number, _preceding: number): number {
   return codepoint === 0xfe0f ? (2 << 1) | 1 : widthOf(codepoint) << 1;
 }

@@ -1,12 +1,12 @@
 /**
- * Compares two large databases quickly: SQLite compares the rows in place. `test/support/dump.ts` does the same for
- * small ones, and shows the rows.
+ * Compares two large databases quickly: SQLite compares them row by row. `test/support/dump.ts` does the same for small
+ * ones, and shows them.
  */
 
 import { DatabaseSync } from "node:sqlite";
 import { afterUndo } from "../support/dump.ts";
 
-/** Keys of rows that differ, by table, or how many there are; empty where all are the same. */
+/** Keys, or the number, of rows that differ, by table; empty if none do. */
 export function differences(path: string, original: string, of: "everything" | "content"): readonly string[] {
   const leftOut = of === "everything" ? {} : afterUndo;
   const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
@@ -34,7 +34,7 @@ function differencesIn(db: DatabaseSync, table: string, leftOut: readonly string
        WHERE (${of("a", compared)}) IS NOT (${of("b", compared)}) LIMIT 5`,
     )
     .all();
-  // If all rows of this one are in the other, and both have as many, they are the same.
+  // If all rows are in the other database, and the counts are equal, both are the same.
   const counts = ["main", "original"].map((schema) =>
     Number(db.prepare(`SELECT count(*) AS rows FROM ${schema}.${table}`).get()?.["rows"]),
   );

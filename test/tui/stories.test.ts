@@ -1,7 +1,6 @@
 /**
- * Walks an operator's stories from the first screen to the end, on a database as after a year of use. It has four
- * conversations, one of 100,000 messages with summaries of depth 0 to 3. Each screen has its own tests; these check
- * whether an operator gets there, and what is shown on the way.
+ * User stories at the terminal, each from the first screen to its end, on a database with a year of use: four
+ * conversations, one with 100,000 messages and summaries of depth 0 to 3. Edge cases of each screen are tested beside it.
  */
 
 import assert from "node:assert/strict";
@@ -23,9 +22,9 @@ import { differences } from "./stories-rows.ts";
 import { formatCount } from "../../src/core/base/format.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** As it was made; read-only. */
+/** Never written to. */
 let original: string;
-/** A copy shared by the stories that only read. */
+/** A copy shared by stories that only read. */
 let looked: string;
 let port: ReturnType<typeof portOver>;
 
@@ -39,7 +38,7 @@ after(async () => {
   assert.deepEqual(differences(looked, original, "everything"), [], "reading changes nothing");
 });
 
-/** As they were made; between them is one of another agent. */
+/** In the order of creation; between them is one of another agent. */
 const long = 1 as ConversationId;
 const young = 2 as ConversationId;
 const asked = 4 as ConversationId;
@@ -57,10 +56,10 @@ const sits = async (over: Port, act: (robot: Robot) => Promise<void>, options: R
 const looks = async (act: (robot: Robot) => Promise<void>, options: RobotOptions = {}): Promise<void> =>
   await sits(port, act, options);
 
-/** The row that keys act on, in the open dialog or else on the screen. */
+/** The selected row of the open dialog or the screen. */
 const marked = (robot: Robot): string => /^.*▸.*$/m.exec(robot.screen())?.[0]?.trimEnd() ?? "";
 
-/** Goes down a list to a row, as a person does. */
+/** Moves down a list to a row. */
 async function goTo(robot: Robot, words: RegExp): Promise<void> {
   await robot.sees("▸");
   for (let steps = 0; !words.test(marked(robot)); steps++) {
@@ -71,7 +70,7 @@ async function goTo(robot: Robot, words: RegExp): Promise<void> {
 
 const longRow = /1 {2}(?:└ )?A year at the harbour/;
 
-/** How the rows of the first of each depth begin, below their parent. */
+/** How the first row of each depth begins, below its parent. */
 const below = [/^ {4}\+ d2 condensed/m, /^ {6}\+ d1 condensed/m, /^ {8}\+ d0 leaf/m, /^ {12}user/m] as const;
 
 async function openInto(robot: Robot, row: RegExp): Promise<void> {
@@ -86,7 +85,7 @@ async function type(robot: Robot, key: string, words: string): Promise<void> {
   await robot.press("enter");
 }
 
-/** As another process uses the file. */
+/** Works on the file like another process. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const lcm = createLcm({ store: await openSqlite({ path, housekeeping: false }), clock: { now: systemNow } });
   try {
@@ -99,12 +98,12 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
 // ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
-  it("story 1: finds, orders, groups and narrows the conversations while the host writes", async () => {
+  it("story 1: finds, sorts, groups and filters the conversations while the host writes", async () => {
     const path = await copyLongDatabase();
     const own = portOver(path);
     await onFile(path, async ({ store }) => await store.setHidden(asked, true));
     await sits(own, async (robot) => {
-      await robot.sees("3 of 4 conversations · newest activity first · 1 hidden");
+      await robot.sees("3 of 4 conversations · latest activity first · 1 hidden");
       assert.match(robot.screen(), /1 +A year at the harbour.* 100,000 +3,486 +━+─┼─ +57% +1 d ago +unchecked/);
       assert.match(robot.screen(), /▸ +2 +The second year .* 16 h ago/);
       assert.doesNotMatch(robot.screen(), /agent:main:cli/);
@@ -120,9 +119,9 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("enter", "enter");
       await robot.sees("message 400 of 400");
       await robot.press("escape");
-      await robot.sees("with “harbour 港”");
+      await robot.sees("matching “harbour 港”");
       await robot.press("escape");
-      await robot.sees("4 conversations · newest activity first");
+      await robot.sees("4 conversations · latest activity first");
 
       const order = (): readonly string[] =>
         robot.lines().flatMap((line) => /^[ ▸] +([1-4]) {2}(?:└|\S)/.exec(line)?.[1] ?? []);
@@ -131,7 +130,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.sees("most messages first");
       assert.deepEqual(order(), ["1", "3", "2", "4"]);
       await robot.press("f");
-      await robot.sees("families together");
+      await robot.sees("grouped by session");
       assert.deepEqual(order(), ["2", "1", "3", "4"]);
       await robot.sees("1  └ A year at the harbour office");
       await robot.press("a");
@@ -156,7 +155,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
     await own.close();
   });
 
-  it("story 2: reads 100,000 messages from the end, from anywhere, and what they lead to", async () => {
+  it("story 2: reads 100,000 messages from the end and from anywhere, and follows their links", async () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("enter");
@@ -192,7 +191,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.sees("thinking  what is behind");
 
       await type(robot, ":", "#495");
-      await robot.sees(/← read {2}\[file_\w+ · 1\.6 KB · 60 lines; f shows it\] +5 lines/);
+      await robot.sees(/← read {2}\[file_\w+ · 1\.6 KB · 60 lines; f opens it\] +5 lines/);
       const [, file = "none"] = /┃ .*(file_\w+)/.exec(robot.screen()) ?? [];
       await robot.press("space");
       await robot.sees(`[End of ${file}]`);
@@ -221,7 +220,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
     });
   });
 
-  it("story 3: opens summaries from a year down to what was said, and finds them from there", async () => {
+  it("story 3: opens a year's summary down to the messages, and finds it from there", async () => {
     await looks(async (robot) => {
       await summariesOf({ robot });
       await robot.sees("100,000 messages, 3,486 summaries; 80 items, 6,864 tokens in context");
@@ -241,8 +240,8 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
         await robot.sees(new RegExp(`│ sum_\\w+ {2}${what}`));
         await robot.sees(new RegExp(`▸ +\\+ ${what}`));
         await robot.sees(new RegExp(`│ made from +${count}: `));
-        // Its parent is the one it was opened from.
-        if (ids.length > 0) await robot.sees(new RegExp(`│ made into +${ids.at(-1)}`));
+        // Its parent is the row it was opened from.
+        if (ids.length > 0) await robot.sees(new RegExp(`│ used in +${ids.at(-1)}`));
         ids.push(idNow());
         await openInto(robot, below[at] ?? /none/);
       }
@@ -254,7 +253,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.sees("│ msg_1  user");
       assert.match(marked(robot), /▸ +user +20 /);
 
-      // Up to the d1 again: its text is longer than the screen.
+      // Back up to the d1, whose text is longer than the room.
       await robot.press("P", "P");
       await robot.sees(`│ ${ids[2]}  d1 condensed`);
       assert.doesNotMatch(robot.screen(), /turns 0 to 79/);
@@ -265,10 +264,10 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.sees(`│ ${ids[2]}`);
       await robot.press("p");
       await robot.sees(`previous context of ${ids[2]}`);
-      await robot.sees("None is recorded: nothing stood before it");
+      await robot.sees("None is recorded: nothing came before it");
       await robot.press("escape", "m");
 
-      // From a message to the summary that represents it.
+      // From a message to the summary that covers it.
       await robot.sees("message 100,000 of");
       await type(robot, ":", "#32201");
       await robot.sees("message 32,201 of");
@@ -283,7 +282,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
     });
   });
 
-  it("story 4: shows what the model sees, what a budget leaves out, and the whole prompt", async () => {
+  it("story 4: shows the prompt, what a budget leaves out, and the whole text", async () => {
     const budget = 5_000;
     const { messages, report } = await onFile(original, async (lcm) => await lcm.assemble(long, { budget }));
     await looks(async (robot) => {
@@ -301,7 +300,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       assert.match(marked(robot), /▸ assistant +15 .* 8,083 {2}02-05 16:03/);
 
       await type(robot, "b", "5k");
-      await robot.sees(`assembled: ${formatCount(report.tokens)} tokens, 73% of a budget of 5,000 (tried; B takes`);
+      await robot.sees(`assembled: ${formatCount(report.tokens)} tokens, 73% of a budget of 5,000 (trial; B:`);
       await robot.sees("a sweep is due above 3,750 ↑");
       await robot.press("g");
       await robot.sees("── ↑ left out at 5,000 tokens: 11 items, 3,420 tokens ──");
@@ -311,7 +310,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("v");
 
       await robot.press("V");
-      await robot.sees("the prompt of conversation 1 at 5,000 tokens");
+      await robot.sees("prompt of conversation 1 at 5,000 tokens");
       const [note, summary] = messages.map(({ content }) => content);
       assert.ok(typeof note === "string" && typeof summary === "string");
       const unwrapped = robot.screen().replaceAll(/ *│.*\n.*?│ /g, " ");
@@ -337,14 +336,14 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
 interface Seat {
   readonly robot: Robot;
   readonly path: string;
-  /** How the model answers from now on. */
+  /** Sets how the model answers. */
   readonly behave: (next: Behaviour) => void;
   readonly calls: () => number;
-  /** Makes a write wait at its backup; calling the result releases it, and waits until it has ended. */
+  /** Holds the next write at its backup; call the result to release it and wait for its end. */
   readonly hold: () => () => Promise<void>;
 }
 
-/** At the first screen, over its own copy and with a model. */
+/** Opens the first screen on a fresh copy, with a model. */
 async function acts(act: (seat: Seat) => Promise<void>): Promise<void> {
   const path = await copyLongDatabase();
   let behaviour: Behaviour = "good";
@@ -379,7 +378,7 @@ async function acts(act: (seat: Seat) => Promise<void>): Promise<void> {
 const sameAsBefore = (path: string, words: string): void =>
   assert.deepEqual(differences(path, original, "content"), [], words);
 
-/** Does what a question asks, after cancelling it twice: at the question, and during the backup. */
+/** Confirms a question after cancelling it twice: at the question, and during the backup. */
 async function onlyAtLast({ robot, path, hold }: Seat, ask: () => Promise<void>): Promise<void> {
   await ask();
   await robot.press("n");
@@ -397,13 +396,13 @@ async function onlyAtLast({ robot, path, hold }: Seat, ask: () => Promise<void>)
   await robot.press("y");
 }
 
-/** From the history, by the newest change. */
+/** Undoes the newest change from the history. */
 async function takeBack({ robot, path }: Seat, did: string | RegExp, key: "u" | "U" = "u"): Promise<void> {
   await robot.press(key);
   await robot.sees("› history");
   await robot.sees(did);
   await robot.press("u");
-  await robot.sees("Take it back?");
+  await robot.sees("Undo it?");
   await robot.press("y");
   await robot.sees(/✓ undid change \d+/);
   await robot.sees(/▸ .* undone by \d+/);
@@ -423,13 +422,13 @@ async function summariesOf({ robot }: Pick<Seat, "robot">): Promise<void> {
   await robot.sees(/│ sum_\w+ {2}d3 condensed/);
 }
 
-/** Until the model has been called this often: the screen shows it a little earlier. */
+/** Waits until the model was called this often; the screen shows it slightly earlier. */
 async function asking({ calls }: Seat, times: number): Promise<void> {
   while (calls() < times) await setTimeout(5);
 }
 
-describe("story 5: changing", { concurrency: 3 }, () => {
-  it("dissolve: opens a year's first summary, and folds it again", async () => {
+describe("story 5: changes", { concurrency: 3 }, () => {
+  it("dissolve: opens up a year's first summary, and closes it again", async () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
       await summariesOf(seat);
@@ -438,7 +437,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.sees(/returns +6 summaries of depth 2, 1,099 tokens/);
         await robot.sees("Dissolve it?");
       });
-      await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · change 1, press u to undo");
+      await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · u undoes change 1");
       await robot.sees("3,486 summaries; 85 items, 8,456 tokens in context");
       await robot.sees(/▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
       const items = await onFile(path, async ({ store }) => await store.context(long, { limit: 7 }));
@@ -466,7 +465,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         "Time range: 2025-02-03 06:00–2025-03-24 12:19 UTC",
         "source  6 summaries of d2, 1,099 tokens",
         "prompt  condensed-d3; 157 tokens now, about 549 wanted",
-        "1 call, about 1,589 tokens in, 549 out",
+        "1 call, about 1,588 tokens in, 549 out",
       ])
         await robot.sees(words);
       await robot.press("escape");
@@ -494,8 +493,8 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.press("d");
         await robot.sees("OLD (157 tokens)");
       });
-      await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · change 1, press u to undo`);
-      assert.equal(seat.calls(), 2, "a rejected draft is kept");
+      await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · u undoes change 1`);
+      assert.equal(seat.calls(), 2, "a draft that was not wanted is kept");
       const [summary] = await onFile(path, async ({ store }) => await store.summaries({ ids: [id] }));
       assert.match(summary?.text ?? "", /3994 characters, noted as/);
       await robot.sees(/▸ \+ d3 condensed +32 {2}2025-02-03 06:00: 3994/);
@@ -503,7 +502,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
     });
   });
 
-  it("rewrite subtree: confirms each, then all the rest, and keeps what was done when it is stopped", async () => {
+  it("rewrite subtree: asks for each, then for none, and keeps what is applied when stopped", async () => {
     await acts(async (seat) => {
       const { robot, path, behave } = seat;
       await summariesOf(seat);
@@ -539,7 +538,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       await robot.press("escape");
       await robot.sees("9 summaries were not reached; run it again to continue there");
       await robot.press("enter");
-      await robot.sees(/✓ Rewrote 2 summaries\. Total: 3\d\dt → \d\dt \(-\d+\) · change 1, press u to undo/);
+      await robot.sees(/✓ Rewrote 2 summaries\. Total: 3\d\dt → \d\dt \(-\d+\) · u undoes change 1/);
       assert.deepEqual(await changesIn(path), ["1 rewrite 2"]);
 
       behave("good");
@@ -548,7 +547,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       await robot.press("y");
       await robot.sees("3/11  Replace the old text?");
       await robot.press("A");
-      await robot.sees(/✓ Rewrote 9 summaries\. Total: [\d,]+t → \d+t \(-[\d,]+\) · change 2/);
+      await robot.sees(/✓ Rewrote 9 summaries\. Total: [\d,]+t → \d+t \(-[\d,]+\) · u undoes change 2/);
       assert.deepEqual(await changesIn(path), ["2 rewrite 9", "1 rewrite 2"]);
       await robot.sees(/▸ \+ d1 condensed +3\d {2}2026-01-31/);
 
@@ -557,8 +556,8 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       for (const change of [2, 1]) {
         await goTo(robot, new RegExp(`▸ +${change} `));
         await robot.press("u");
-        await robot.sees(`take back change ${change}`);
-        await robot.sees("Take it back?");
+        await robot.sees(`undo change ${change}`);
+        await robot.sees("Undo it?");
         await robot.press("y");
         await robot.sees(`✓ undid change ${change}`);
       }
@@ -594,7 +593,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       await robot.sees("1/5  Replace the old text?");
       await robot.sees(/Δ tokens: .*, level extractive → normal/);
       await robot.press("A");
-      await robot.sees(/✓ Repaired 5 summaries\. Total: 996t → \d+t \(-\d+\) · change 1, press u to undo/);
+      await robot.sees(/✓ Repaired 5 summaries\. Total: 996t → \d+t \(-\d+\) · u undoes change 1/);
       assert.deepEqual(await changesIn(path), ["1 repair 5"]);
       await takeBack(seat, /▸ +1 .* repair/);
     });
@@ -620,7 +619,9 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.sees(/Full DAG to copy: 12 summaries \(2 context \+ 10 ancestors\)/);
         await robot.sees("Copy them?");
       });
-      await robot.sees("✓ Copied 12 summaries and 352 messages; 2 items prepended to conversation 2 · change 1");
+      await robot.sees(
+        "✓ Copied 12 summaries and 352 messages; 2 items prepended to conversation 2 · U undoes change 1",
+      );
       await robot.sees(/2 +The second year +360 +12 /);
       const target = await onFile(path, async ({ store }) => await store.conversation(young));
       assert.deepEqual([target?.totals.summaries, target?.totals.contextItems], [12, 10]);
@@ -628,7 +629,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
     });
   });
 
-  it("undo: undoes, undoes the undo, and undoes once more", async () => {
+  it("undo: undoes, redoes and undoes again", async () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
       await onFile(path, async (lcm) => {
@@ -643,8 +644,8 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       await robot.sees("dissolved into 6 items");
       const undo = async (change: number): Promise<void> => {
         await robot.press("u");
-        await robot.sees(`take back change ${change}`);
-        await robot.sees("Take it back?");
+        await robot.sees(`undo change ${change}`);
+        await robot.sees("Undo it?");
       };
       await undo(1);
       await robot.press("n");
@@ -652,7 +653,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
       const letGo = seat.hold();
       await undo(1);
       await robot.press("y");
-      await robot.sees("making a backup first");
+      await robot.sees("making a backup (once");
       await robot.press("escape");
       await robot.sees("cancelled: nothing was changed");
       await letGo();
@@ -676,7 +677,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
 // ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("story 6: files, search and status", { concurrency: 3 }, () => {
-  it("lists the files that were moved out of messages, and their contents", async () => {
+  it("lists the files moved out of messages, with their content", async () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("F");
@@ -693,12 +694,12 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
     });
   });
 
-  it("finds as one types, by words and by an expression, and goes there", async () => {
+  it("finds while you type, by words and by regular expression, and opens the hit", async () => {
     await looks(async (robot) => {
       await robot.press("S");
-      await robot.sees("Type what you are looking for");
+      await robot.sees("Type words in any form");
       await robot.type("lock ga");
-      await robot.sees(/words in messages and summaries of all conversations +the first 50 hits/);
+      await robot.sees(/words in messages and summaries of all conversations +first 50 hits/);
       await robot.type("te 12801");
       await robot.sees(/find lock gate 12801[^]+▸ .*\n.*12801/);
       await robot.press("ctrl+u", "tab");
@@ -716,7 +717,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
     });
   });
 
-  it("shows the status of the whole database, and the model calls", async () => {
+  it("shows the status of the database, and the model calls", async () => {
     await acts(async (seat) => {
       const { robot } = seat;
       await robot.press("!");
@@ -753,13 +754,13 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
         for (const [at, [key, words]] of ways.entries()) {
           await robot.press(key);
           await robot.sees(words);
-          // The target picker takes letters.
+          // In the list of targets, letters filter.
           await robot.press(at % 2 === 0 || key === "t" ? "escape" : "q");
           await robot.misses(words);
           await robot.sees(home);
         }
       };
-      const help = ["?", /╭─ keys ─[^]+│ {3}PgUp .* go up a page/] as const;
+      const help = ["?", /╭─ keys ─[^]+│ {3}PgUp .* move up a page/] as const;
       await goTo(robot, longRow);
       await leadTo("4 conversations", [
         ["enter", "› messages"],
@@ -809,20 +810,20 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
         ["w", "╭─ rewrite ─"],
         ["p", "╭─ previous context of sum_"],
         ["s", "› summaries of 1"],
-        ["V", "╭─ the prompt of conversation 1"],
+        ["V", "╭─ prompt of conversation 1"],
         help,
       ]);
       await robot.press("q");
       await robot.sees("4 conversations");
       await robot.press("q");
-      assert.ok(robot.isOver(), "q leaves the first screen");
+      assert.ok(robot.isOver(), "q quits the first screen");
     });
   });
 
   it("j, k, g, G, PgUp and PgDn move in every list", async () => {
     await looks(async (robot) => {
       const move = async (): Promise<void> => {
-        // What is beside a list follows in its own time.
+        // The pane beside a list may lag behind.
         const row = (): string => marked(robot).replace(/│.*/, "");
         const first = row();
         assert.notEqual(first, "");
@@ -845,7 +846,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       for (const [key, words] of [
         ["s", /▸ \+ d3 condensed .*\d/],
         ["c", "assembled"],
-        ["F", "What it says:"],
+        ["F", "Content:"],
       ] as const) {
         await robot.press(key);
         await robot.sees(words);
@@ -853,7 +854,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
         await robot.press("escape");
         await robot.sees("4 conversations");
       }
-      // So many that the last ones have to be read first.
+      // Enough that the last ones have to be read first.
       await robot.press("enter");
       await robot.sees("message 100,000 of");
       await robot.press("g");
@@ -883,7 +884,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
           assert.equal(lines.length, rows);
           assert.match(lines[0] ?? "", /^ \S (lossless-claw|…) › /);
           assert.match(lines.at(-1) ?? "", /\? help/, robot.screen());
-          assert.match(lines.at(-1) ?? "", /esc (back|cancel)|q leave/, robot.screen());
+          assert.match(lines.at(-1) ?? "", /esc (back|cancel)|q quit/, robot.screen());
         }
       };
       await goTo(robot, longRow);
@@ -906,7 +907,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
     });
   });
 
-  it("reads the same with colours and without", async () => {
+  it("shows the same with and without colours", async () => {
     const colours = /\u001b\[[\d;]*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m/;
     const walk = async (colour: boolean): Promise<readonly string[]> => {
       const screens: string[] = [];
@@ -936,7 +937,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
     assert.deepEqual(await walk(true), await walk(false));
   });
 
-  it("aligns beside Chinese, Japanese, Korean and emoji", async () => {
+  it("aligns columns beside Chinese, Japanese, Korean and emoji", async () => {
     const path = await copyLongDatabase();
     await onFile(path, async ({ store }) => {
       await store.setTitle(young, "潮位が低いです 🌊⚓ 부두 4번이 비어 있나요? 🚢 引航船");
@@ -960,9 +961,9 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
   });
 });
 
-// Run alone: the time between two clicks decides whether they are a double click.
+// Runs alone: the time between two clicks decides whether they are a double click.
 describe("story 7: the mouse", () => {
-  it("a click selects, a second one opens, the wheel scrolls, and the bar's keys can be clicked", async () => {
+  it("a click selects, a double click opens, the wheel scrolls, and bar keys can be clicked", async () => {
     await looks(async (robot) => {
       const rowOf = (words: string | RegExp): number =>
         robot.lines().findIndex((line) => (typeof words === "string" ? line.includes(words) : words.test(line)));

@@ -1,6 +1,6 @@
 /**
- * Tests that reading never writes, that read-only refuses every change, and that the UI survives a damaged database.
- * Another process locks, replaces, removes or ruins the file under it.
+ * Looking never writes, a read-only database refuses every change, and the terminal UI survives another process locking,
+ * replacing, removing or damaging the file.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import { portOver, startRobot } from "../support/robot.ts";
 import type { Ground, Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { startTerminal } from "../support/terminal.ts";
-import type { Place } from "../../src/tui/contract.ts";
+import type { Destination } from "../../src/tui/contract.ts";
 import { modules } from "../../src/tui/layers.ts";
 import type { Port } from "../../src/tui/port.ts";
 import { bin } from "../scenarios/program.ts";
@@ -27,7 +27,7 @@ const original = join(makeScratch("survival"), "lcm.db");
 const { deep, truncated, young } = await makeDeepConversation(original);
 const standing = await changeOnce(original);
 
-/** Its own copy of a database that has a past and a change that can be undone. */
+/** A fresh copy of a database with a history and a change that can be undone. */
 function copy(): string {
   const folder = makeScratch("survival");
   copyFileSync(original, join(folder, "lcm.db"));
@@ -35,7 +35,7 @@ function copy(): string {
   return join(folder, "lcm.db");
 }
 
-/** Dissolves a leaf; returns a summary in the context. */
+/** Dissolves a leaf, and returns a summary in the context. */
 async function changeOnce(path: string): Promise<SummaryId> {
   const lcm = await createDatabase(path, async () => resolveSettings({ env: {}, config: {} })).open("write");
   const summaries = (await lcm.store.context(deep)).flatMap((item) => (item.kind === "summary" ? [item] : []));
@@ -63,7 +63,7 @@ async function session(
   assert.equal(attempts(), 0, "nothing here writes");
 }
 
-/** A port that counts attempted writes. */
+/** A port that counts attempts to write. */
 function watchedPort(path: string, given: Ground = {}) {
   const opened = portOver(path, given);
   let attempts = 0;
@@ -87,24 +87,24 @@ const sql = (path: string, words: string): string => tamper(path, (db) => db.exe
 const rename = (path: string, title: string): string => sql(path, `UPDATE conversations SET title = '${title}'`);
 
 /** Every layer, by the name of its module; a module may be opened in more than one way. */
-const places: readonly (readonly [name: string, place: Place])[] = [
+const places: readonly (readonly [name: string, place: Destination])[] = [
   ["Conversations", { kind: "conversations" }],
   ["Messages", { kind: "messages", conversation: deep }],
-  ["Summaries", { kind: "dag", conversation: deep }],
+  ["Summaries", { kind: "summaries", conversation: deep }],
   ["Context", { kind: "context", conversation: deep }],
   ["Files", { kind: "files", conversation: deep }],
-  ["Search", { kind: "grep", conversation: deep }],
+  ["Search", { kind: "search", conversation: deep }],
   ["Status", { kind: "status", conversation: deep }],
   ["History", { kind: "history", conversation: deep }],
   ["Transcripts", { kind: "transcripts" }],
   ["Dissolve", { kind: "dissolve", conversation: deep, summary: standing }],
   ["Rewrite or repair", { kind: "rewrite", conversation: deep, select: { summary: truncated } }],
   ["Rewrite or repair", { kind: "rewrite", conversation: deep, select: { repair: true } }],
-  ["Transplant into which", { kind: "targets", source: deep }],
+  ["Transplant target", { kind: "targets", source: deep }],
   ["Transplant", { kind: "transplant", source: deep, target: young }],
   ["Undo", { kind: "undo", change: 1 }],
-  ["Set right", { kind: "fix", conversation: deep }],
-  ["A text", { kind: "text", title: "a text", lines: ["one"] }],
+  ["Fix", { kind: "fix", conversation: deep }],
+  ["Text", { kind: "text", title: "a text", lines: ["one"] }],
 ];
 
 const keysOfLooking = ["down", "up", "pageDown", "G", "g", "J", "?", "escape"];
@@ -115,7 +115,7 @@ async function walkThrough(path: string): Promise<void> {
   const walk = async ({ name, robot }: (typeof robots)[number]): Promise<void> => {
     await robot.sees("lossless-claw");
     await settled(robot);
-    // In a dialog that is a confirmation.
+    // In a dialog these would confirm.
     const opening = isScreen(name) ? ["enter", "right", "left", "escape"] : [];
     for (const key of [...keysOfLooking, ...opening]) if (!robot.isOver()) await robot.press(key);
     await settled(robot);
@@ -132,7 +132,7 @@ async function walkThrough(path: string): Promise<void> {
 const isScreen = (name: string): boolean =>
   ["Conversations", "Messages", "Summaries", "Context", "Files", "Search", "Status", "History"].includes(name);
 
-/** Until nothing is under way: a spinner replaces the mark. */
+/** Waits until nothing is under way: the mark replaces the spinner. */
 const settled = async (robot: Robot): Promise<void> => {
   if (!robot.isOver()) await robot.sees(/^ ◆/);
 };
@@ -149,8 +149,8 @@ const bytesOf = (path: string): Bytes => ({
   log: statSync(`${path}-wal`, { throwIfNoEntry: false }) === undefined ? null : readFileSync(`${path}-wal`),
 });
 
-describe("reading a database", () => {
-  it("writes nothing: not to a file at rest, not beside a writer, not to one without a log", async () => {
+describe("looking at a database", () => {
+  it("writes nothing: to an idle file, beside a writer, or to one without a WAL", async () => {
     const [atRest, live, plain] = [copy(), copy(), sql(copy(), "PRAGMA journal_mode = DELETE")];
     const writer = new DatabaseSync(live);
     writer.exec("PRAGMA wal_autocheckpoint = 0; UPDATE conversations SET title = title || ' (live)'");
@@ -165,7 +165,7 @@ describe("reading a database", () => {
     writer.close();
   });
 
-  it("reports what an unreadable file is, and leaves it unchanged", async () => {
+  it("names the kind of a file it cannot show, and leaves it unchanged", async () => {
     const folder = makeScratch("survival");
     const newer = sql(copy(), "PRAGMA user_version = 999");
     const older = fixtureVersions.map((version) => copyFixture(version, folder, `${version}.db`));
@@ -195,7 +195,7 @@ describe("reading a database", () => {
       chmodSync(folder, 0o444);
       chmodSync(join(file, ".."), 0o777);
       chmodSync(join(folder, ".."), 0o555);
-      // Root may do everything.
+      // Root ignores permissions.
       const asSomebody = process.getuid?.() === 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
       const start = (path: string) =>
         startTerminal(`${asSomebody}${process.execPath} ${bin} --db ${path}`, { env: { HOME: "/" } });
@@ -226,8 +226,8 @@ describe("a terminal UI that was opened read-only", () => {
 
   for (const { name, keys } of changing.filter((each) => each.keys.length > 0)) {
     it(`refuses every change with the reason: ${name}`, async () => {
-      // Where nothing is wrong there is nothing to refuse.
-      const path = name === "Set right" ? sql(copy(), "UPDATE conversations SET context_tokens = 5") : copy();
+      // Without damage there is nothing to fix, and nothing to refuse.
+      const path = name === "Fix" ? sql(copy(), "UPDATE conversations SET context_tokens = 5") : copy();
       const before = bytesOf(path);
       const refused = new Set<string>();
       for (const [, place] of places.filter(([of]) => of === name))
@@ -243,7 +243,7 @@ describe("a terminal UI that was opened read-only", () => {
           },
           { place, readOnly: true },
         );
-      // A dialog does not offer all of its keys at once.
+      // A dialog does not have all of its keys at once.
       if (isScreen(name)) assert.deepEqual([...refused], [...new Set(keys)]);
       else assert.notEqual(refused.size, 0, `${name} refuses none of ${keys.join(" ")}`);
       assert.ok(bytesOf(path).file.equals(before.file));
@@ -252,7 +252,7 @@ describe("a terminal UI that was opened read-only", () => {
 });
 
 describe("a database under a terminal UI", { concurrency: true }, () => {
-  it("is shown as last read while another process locks it, reported as locked, and refreshed afterwards", async () => {
+  it("stays on screen while another process locks it, is reported as locked, and refreshed afterwards", async () => {
     const path = sql(copy(), "PRAGMA journal_mode = DELETE");
     await session(path, async (robot) => {
       await robot.sees(first);
@@ -283,7 +283,7 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     });
   });
 
-  it("can be left at once while another process locks it", async () => {
+  it("can be left immediately while another process locks it", async () => {
     const path = sql(copy(), "PRAGMA journal_mode = DELETE");
     const holder = new DatabaseSync(path);
     holder.exec("BEGIN EXCLUSIVE");
@@ -294,7 +294,7 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     holder.close();
   });
 
-  it("is another one after it was replaced", { skip: withoutReplacing }, async () => {
+  it("is read again after it was replaced", { skip: withoutReplacing }, async () => {
     const [path, other] = [copy(), rename(copy(), "The other file")];
     await session(path, async (robot) => {
       await robot.sees(first);
@@ -304,39 +304,35 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     });
   });
 
-  it(
-    "is reported missing on every screen when what was shown is not in the other one",
-    { skip: withoutReplacing },
-    async () => {
-      const [path, other] = [copy(), sql(copy(), "DELETE FROM conversations WHERE conversation_id = 1")];
-      await session(path, async (robot) => {
-        await robot.sees(first);
-        await robot.press("enter");
-        await robot.sees("Ines has confirmed");
-        renameSync(other, path);
-        await robot.sees(/no conversation 1|no such conversation|is gone|any more/);
-        await robot.press("escape");
-        await robot.sees("agent:main:cli");
-        await robot.misses(first);
-      });
-    },
-  );
+  it("is reported on every screen if the new file lacks what was shown", { skip: withoutReplacing }, async () => {
+    const [path, other] = [copy(), sql(copy(), "DELETE FROM conversations WHERE conversation_id = 1")];
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      await robot.press("enter");
+      await robot.sees("Ines has confirmed");
+      renameSync(other, path);
+      await robot.sees(/no conversation 1|no such conversation|no longer exists/);
+      await robot.press("escape");
+      await robot.sees("agent:main:cli");
+      await robot.misses(first);
+    });
+  });
 
-  it("is reported missing while it is gone, and shown when it is back", { skip: withoutReplacing }, async () => {
+  it("is reported while it is missing, and shown when it is back", { skip: withoutReplacing }, async () => {
     const path = copy();
     const kept = rename(copy(), "Brought back");
     await session(path, async (robot) => {
       await robot.sees(first);
       for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
-      await robot.sees("any more; what is shown was read before");
+      await robot.sees("no longer exists; the screen shows what was read before");
       await robot.sees(first);
       renameSync(kept, path);
       await robot.sees("Brought back");
-      await robot.misses("any more");
+      await robot.misses("no longer exists");
     });
   });
 
-  it("is reported damaged when it is, and shown when it is whole again", { skip: withoutReplacing }, async () => {
+  it("is reported as damaged, and shown when it is whole again", { skip: withoutReplacing }, async () => {
     const path = copy();
     const kept = rename(copy(), "Whole again");
     await session(path, async (robot) => {
@@ -346,7 +342,7 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
       await robot.sees(/is damaged|is not a database/);
       await robot.press("escape");
       for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
-      copyFileSync(kept, path); // The same file, as far as a file system can tell.
+      copyFileSync(kept, path); // The same file for the file system.
       await robot.sees("Whole again");
       await robot.misses(/is damaged|is not a database/);
     });

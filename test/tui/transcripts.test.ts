@@ -1,4 +1,4 @@
-/** Tests the host's transcripts in the terminal UI: listing them, and importing one, all, some or none. */
+/** Robot sessions on the transcripts screen: the list, and importing one, all or none. */
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { makeScratch } from "../support/scratch.ts";
 const line = (id: number, content: string): string =>
   `${JSON.stringify({ type: "message", id: `m${id}`, parentId: null, message: { role: "user", content } })}\n`;
 
-/** Sessions of an agent, each longer than the one before it. */
+/** Sessions of an agent, each longer than the last. */
 function ground(sessions: readonly string[]): string {
   const folder = makeScratch("imports");
   const into = join(folder, "agents", "main", "sessions");
@@ -38,17 +38,17 @@ const isSelected = (robot: Robot, words: RegExp): boolean =>
   robot.lines().some((each) => each.startsWith("▸") && words.test(each));
 
 describe("the host's transcripts", () => {
-  it("are imported where there is no database yet, one after a question, then all the others", async () => {
+  it("are imported without a database, first one after a question, then all others", async () => {
     await session(ground(["ferry", "pier", "buoy"]), async (robot) => {
       await robot.sees("Press i to import");
       await robot.press("i");
-      await robot.sees("3 transcripts · 3 not stored");
+      await robot.sees("3 transcripts · 3 not fully stored");
       while (!isSelected(robot, /ferry/)) await robot.press("j");
       await robot.press("enter");
       await robot.sees("Import ferry,");
       await robot.press("enter");
       await robot.sees("✓ ferry: 3 messages, 0 other entries, 0 already stored");
-      await robot.sees("2 not stored");
+      await robot.sees("2 not fully stored");
       assert.ok(isSelected(robot, /yes +ferry/), robot.screen());
       await robot.press("A");
       await robot.sees("Import 2 transcripts,");
@@ -56,71 +56,71 @@ describe("the host's transcripts", () => {
       await robot.sees("✓ 2 transcripts imported");
       await robot.sees("all stored");
       await robot.press("A");
-      await robot.sees("everything is stored");
+      await robot.sees("all are fully stored");
       await robot.press("escape");
       await robot.sees("3 conversations");
       await robot.sees("buoy says 0");
     });
   });
 
-  it("are not imported without a confirmation, and nothing is created", async () => {
+  it("are not imported after a no, and nothing is created", async () => {
     const folder = ground(["ferry"]);
     await session(folder, async (robot) => {
       await robot.press("i");
-      await robot.sees("1 not stored");
+      await robot.sees("1 not fully stored");
       for (const no of ["n", "escape"]) {
         await robot.press("i");
         await robot.sees("Import ferry,");
         await robot.press(no);
         await robot.misses("Import ferry,");
       }
-      await robot.sees("1 not stored");
+      await robot.sees("1 not fully stored");
       await robot.press("escape");
-      await robot.sees("There is nothing here yet");
+      await robot.sees("There is no database yet");
     });
     assert.equal(existsSync(join(folder, "lcm.db")), false);
   });
 
-  it("continue to be imported after an invalid one, which is reported", async () => {
+  it("go on being imported after an invalid one, which is reported", async () => {
     const folder = ground(["ferry", "pier"]);
     writeFileSync(join(folder, "agents", "main", "sessions", "shopping.jsonl"), "milk\neggs\n");
     await session(folder, async (robot) => {
       await robot.press("i");
-      await robot.sees("3 not stored");
+      await robot.sees("3 not fully stored");
       await robot.press("A", "y");
       await robot.sees(/✗ (1 could not be imported|.*not a transcript)/);
-      await robot.sees("1 not stored");
+      await robot.sees("1 not fully stored");
       assert.match(robot.screen(), /no +shopping/);
     });
   });
 
-  it("stop being imported after the current one, or at once by leaving; what is stored stays", async () => {
+  it("stop after the current one, or immediately with q; what is stored stays", async () => {
     await session(ground(["ferry", "pier", "buoy", "crane"]), async (robot) => {
       await robot.press("i");
-      await robot.sees("4 not stored");
+      await robot.sees("4 not fully stored");
       await robot.press("A");
-      // Before anything of it can be done.
+      // Before any of it is imported.
       await robot.type("y\u001b");
       await robot.sees(/✓ \w+: [3-6] messages, 0 other entries, 0 already stored/);
-      await robot.sees("3 not stored");
+      await robot.sees("3 not fully stored");
       await robot.press("A");
       await robot.type("yq");
-      await robot.sees("newest activity first");
+      await robot.sees("latest activity first");
       await robot.press("i");
-      await robot.sees("3 not stored");
+      await robot.sees("3 not fully stored");
       await robot.press("A", "y");
       await robot.sees("all stored");
     });
   });
 
-  it("are reported missing with the folder's name, and refused where nothing may be changed", async () => {
+  it("report an empty folder by its name, and refuse an import on a read-only database", async () => {
     const folder = ground(["ferry"]);
     await session(
       folder,
       async (robot) => {
         await robot.press("i");
-        await robot.sees("There are no transcripts");
-        assert.ok(robot.screen().includes(`in ${join(folder, "elsewhere")}`), robot.screen());
+        await robot.sees("No transcripts");
+        assert.ok(robot.screen().includes(join(folder, "elsewhere")), robot.screen());
       },
       { sessions: join(folder, "elsewhere") },
     );
@@ -128,7 +128,7 @@ describe("the host's transcripts", () => {
       folder,
       async (robot) => {
         await robot.press("i");
-        await robot.sees("1 not stored");
+        await robot.sees("1 not fully stored");
         for (const key of ["i", "enter", "A"]) {
           await robot.press(key);
           await robot.sees("it was opened with --read-only");

@@ -1,4 +1,4 @@
-/** What the context screen asks: the prompt as it would be at a budget, and windows of what that leaves out. */
+/** What the context screen asks: the prompt at a given budget, and windows of the items it leaves out. */
 
 import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
@@ -14,36 +14,35 @@ import type { Timestamp } from "../../core/base/time.ts";
 export interface Prompt {
   readonly conversation: Conversation;
   readonly report: AssemblyReport;
-  /** Above it a sweep is due. */
+  /** A sweep is due above this. */
   readonly thresholdTokens: number;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly PromptEntry[];
   readonly left: Left;
-  /** The tokens of the smallest message, where nothing fits the budget. */
+  /** Tokens of the smallest message, if nothing fits the budget. */
   readonly smallest: number | null;
 }
 
-/** A message of the prompt. */
-export interface Entry {
+export interface PromptEntry {
   readonly origin: Origin;
   readonly shown: HostMessage;
   readonly range: Range | null;
-  /** How it begins. */
+  /** Its opening words. */
   readonly words: string;
-  /** Tokens of the prompt up to it, its own included. */
+  /** Tokens of the prompt up to and including this entry. */
   readonly sum: number;
 }
 
 export type Range = readonly [earliest: Timestamp, latest: Timestamp];
 
-/** The oldest part of the context, which does not fit. There may be a million items: only some of them are here. */
+/** The oldest items, which do not fit. There may be a million, so only a window of them is loaded. */
 export interface Left extends LeftWindow {
   readonly count: number;
-  /** Where the prompt begins. */
+  /** The ordinal at which the prompt begins. */
   readonly boundary: number;
 }
 
 export interface LeftWindow {
-  /** The place of the first of these rows, counted from the oldest. */
+  /** The position of the first row, counted from the oldest item. */
   readonly from: number;
   readonly rows: readonly LeftRow[];
 }
@@ -55,7 +54,7 @@ export interface LeftRow {
   readonly words: string;
 }
 
-/** Next to what a window is: an item with this ordinal, in this place. */
+/** The item that a window adjoins. */
 export interface Anchor {
   readonly side: "before" | "after";
   readonly ordinal: number;
@@ -63,7 +62,7 @@ export interface Anchor {
 }
 
 interface Budgeted extends OfConversation {
-  /** Null is the conversation's own. */
+  /** Null: the conversation's own. */
   readonly budget: number | null;
 }
 
@@ -73,7 +72,7 @@ interface LeftOut extends OfConversation, Pick<Left, "boundary"> {
 
 const windowItems = 300;
 const wordsMax = 240;
-/** How many messages are looked at for the smallest. */
+/** How many messages are searched for the smallest. */
 const lookedAt = 1_000;
 
 export const contextAsks = {
@@ -82,7 +81,7 @@ export const contextAsks = {
     const assembly = await lcm.assemble(id, budget === null ? {} : { budget });
     const { report } = assembly;
     const conversation = await store.conversation(id);
-    if (conversation === null) throw new LcmError("not_found", `there is no conversation ${id} any more`);
+    if (conversation === null) throw new LcmError("not_found", `conversation ${id} no longer exists`);
     const ids = idsOf(report);
     const items = itemsOf(assembly, {
       summaries: await store.summaries({ ids: ids.summaries }),
@@ -115,7 +114,7 @@ export const contextAsks = {
   }),
 };
 
-/** How far beyond what is shown the boundary may lie: items that say nothing, and results whose calls are cut off. */
+/** How far the boundary may lie beyond the shown items: empty ones, and results whose calls are cut off. */
 const slack = 64;
 
 async function findLeft(store: Store, { id, totals }: Conversation, report: AssemblyReport): Promise<Left> {
@@ -129,7 +128,7 @@ async function findLeft(store: Store, { id, totals }: Conversation, report: Asse
   const [first = newest.length, second = newest.length] = newest.flatMap((item, at) =>
     shown.has(item.id) ? [at] : [],
   );
-  // The words of the newest user may stand in front of what is left out: then it is the next that the rest begins with.
+  // The newest user message may be moved before the items left out; then the prompt begins at the next one.
   const at = older + first >= report.evicted.items ? first : second;
   const boundary = newest[at]?.ordinal ?? (newest.at(-1)?.ordinal ?? 0) + 1;
   const items = await store.context(id, { before: boundary, limit: windowItems, keep: "newest" });

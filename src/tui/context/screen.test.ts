@@ -90,9 +90,9 @@ const leftRows = (from: number, to: number): readonly LeftRow[] =>
 type Event = LayerEvent;
 const after = (state: ContextScreen, ...events: readonly Event[]): Step<ContextScreen> =>
   events.reduce<Step<ContextScreen>>((step, event) => advance(contextModule, step.state, event, frame), { state });
-const told = (given: Prompt): Event => ({
+const result = (given: Prompt): Event => ({
   kind: "answer",
-  answer: { kind: "prompt", ask: { kind: "prompt", conversation, budget: null }, told: given },
+  answer: { kind: "prompt", ask: { kind: "prompt", conversation, budget: null }, result: given },
 });
 const act = (name: string): Event => ({ kind: "pressed", name });
 const typing = (text: string): readonly Event[] => [
@@ -101,13 +101,13 @@ const typing = (text: string): readonly Event[] => [
   { kind: "key", key: { name: "enter", text: "" } },
 ];
 const reading = (given: Prompt): ContextScreen =>
-  after(open({ kind: "context", conversation }).state, told(given)).state;
+  after(open({ kind: "context", conversation }).state, result(given)).state;
 const lines = (state: ContextScreen): readonly string[] => contextModule.draw(state, frame);
 
 const usual = prompt([summary(1, 300), said(1, "older", 400), said(2, "tail"), said(3, "tail")]);
 
-describe("the order of a prompt", () => {
-  it("shows each item with its tokens and the sum, the threshold and the fresh tail between them", () => {
+describe("the prompt", () => {
+  it("shows each item with its tokens and the total, the threshold and the fresh tail", () => {
     const shown = lines(reading(usual))
       .slice(-7)
       .map((line) => line.replace(/\s+/g, " ").trim());
@@ -118,17 +118,17 @@ describe("the order of a prompt", () => {
     assert.match(shown[5] ?? "", /^user 100 .* 800 /);
   });
 
-  it("leaves the cursor on its item when the prompt has changed around it", () => {
+  it("keeps the cursor on its item when the prompt changes", () => {
     const state = after(reading(usual), act("down"), act("down")).state;
-    const next = after(state, told(prompt([said(2, "tail"), said(3, "tail"), said(4, "tail")]))).state;
+    const next = after(state, result(prompt([said(2, "tail"), said(3, "tail"), said(4, "tail")]))).state;
     assert.equal(next.list.cursor, 0);
   });
 
-  it("goes to the summary or the message, and acts on summaries alone", () => {
+  it("opens the summary or message, and offers summary keys only on summaries", () => {
     const state = reading(usual);
     assert.deepEqual(after(state, act("enter")).go, {
       kind: "open",
-      place: { kind: "dag", conversation, at: sumId(1) },
+      place: { kind: "summaries", conversation, at: sumId(1) },
     });
     const below = after(state, act("down"));
     assert.deepEqual(after(below.state, act("enter")).go, {
@@ -141,21 +141,21 @@ describe("the order of a prompt", () => {
     assert.match(dissolve.disabled?.(below.state, frame) ?? "", /not a summary/);
   });
 
-  it("clicks on the item that is drawn there, whichever lines stand between", () => {
+  it("selects the clicked item, whatever lines are in between", () => {
     const state = reading(usual);
     const row = lines(state).findIndex((line) => line.includes("words of 3"));
     assert.equal(after(state, { kind: "click", column: 5, row, count: 1 }).state.list.cursor, 3);
     const rule = lines(state).findIndex((line) => line.includes("fresh tail ─"));
     assert.equal(after(state, { kind: "click", column: 5, row: rule, count: 1 }).state.list.cursor, 0);
-    // Where those lines are not seen, there are more items: the last of them, too, can be clicked on.
+    // Without those lines more items are visible; the last of them can be clicked, too.
     const long = reading(prompt([...Array.from({ length: 40 }, (_, n) => said(n, "older", 1)), said(99, "tail")]));
     const last = Number(/words of (\d+)/.exec(lines(long)[frame.rows - 1] ?? "")?.[1]);
     assert.equal(after(long, { kind: "click", column: 5, row: frame.rows - 1, count: 1 }).state.list.cursor, last);
   });
 });
 
-describe("a budget that is tried", () => {
-  it("is read as people write it, and asked for", () => {
+describe("a trial budget", () => {
+  it("accepts common notations", () => {
     for (const [text, budget] of [
       ["32000", 32_000],
       ["32k", 32_000],
@@ -165,7 +165,7 @@ describe("a budget that is tried", () => {
       assert.deepEqual(after(reading(usual), ...typing(text)).asks, [{ kind: "prompt", conversation, budget }]);
   });
 
-  it("is refused with what it may be, and nothing is asked", () => {
+  it("is refused with a hint if it is invalid", () => {
     for (const text of ["many", "0", "3000000", "-5"]) {
       const step = after(reading(usual), ...typing(text));
       assert.equal(step.asks, undefined);
@@ -173,7 +173,7 @@ describe("a budget that is tried", () => {
     }
   });
 
-  it("goes up and down in steps, and back to the host's", () => {
+  it("goes up and down in steps, and back to the host's budget", () => {
     const more = after(reading(usual), act("+"));
     assert.deepEqual(more.asks, [{ kind: "prompt", conversation, budget: 2_000 }]);
     assert.deepEqual(after(more.state, act("+")).asks, [{ kind: "prompt", conversation, budget: 4_000 }]);
@@ -182,19 +182,19 @@ describe("a budget that is tried", () => {
   });
 });
 
-describe("what is left out", () => {
+describe("items left out", () => {
   const million = prompt([said(1, "tail"), said(2, "tail")], {
     left: { count: 1_000_000, boundary: 1_000_000, from: 999_700, rows: leftRows(999_700, 1_000_000) },
   });
 
-  it("stands above, with a line that says how much of it there is", () => {
+  it("are listed above, with a line that gives their count and tokens", () => {
     const shown = lines(reading(million)).join("\n");
     assert.match(shown, /old words 999999/);
     assert.match(shown, /── ↑ left out at 1,000 tokens: 1,000,000 items, 10,000,000 tokens/);
     assert.match(shown, /▸ user .*words of 1/);
   });
 
-  it("is read in windows, ahead of the cursor, once for each", () => {
+  it("are read in windows, ahead of the cursor, each once", () => {
     let step: Step<ContextScreen> = { state: reading(million) };
     const asked: unknown[] = [];
     for (let page = 0; page < 30; page++) {
@@ -207,7 +207,7 @@ describe("what is left out", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("has every row that is passed, from the prompt up, from the oldest down", () => {
+  it("have every row, scrolled up from the prompt or down from the oldest", () => {
     let state = reading(million);
     const perform = (step: Step<ContextScreen>): ContextScreen =>
       (step.asks ?? []).reduce((next, ask) => {
@@ -215,7 +215,7 @@ describe("what is left out", () => {
         const { side, position } = ask.anchor;
         const from = side === "before" ? Math.max(0, position - 300) : position + 1;
         const rows = leftRows(from, side === "before" ? position : Math.min(1_000_000, from + 300));
-        return after(next, { kind: "answer", answer: { kind: "leftOut", ask, told: { from, rows } } }).state;
+        return after(next, { kind: "answer", answer: { kind: "leftOut", ask, result: { from, rows } } }).state;
       }, step.state);
     for (const name of [...Array(100).fill("pageUp"), "g", ...Array(100).fill("pageDown"), "G", "up"] as const) {
       state = perform(after(state, act(name)));
@@ -225,23 +225,23 @@ describe("what is left out", () => {
     }
   });
 
-  it("draws dots for what has not come yet", () => {
+  it("are drawn as dots until they are read", () => {
     const state = after(reading(million), act("g")).state;
     assert.match(lines(state).join("\n"), /▸ …/);
   });
 });
 
 describe("the preview", () => {
-  it("shows what the model gets of the selected item, and scrolls", () => {
+  it("shows the selected item as the model gets it, and scrolls", () => {
     const state = after(reading(usual), act("down"), act("v")).state;
     assert.match(
       lines(state).join("\n"),
-      /what the model gets[^]*── user msg_1, as user, 400 tokens[^]*the whole words of 1/,
+      /text in the prompt[^]*── user msg_1, as user, 400 tokens[^]*the whole words of 1/,
     );
-    assert.doesNotMatch(lines(after(state, act("v")).state).join("\n"), /what the model gets/);
+    assert.doesNotMatch(lines(after(state, act("v")).state).join("\n"), /text in the prompt/);
   });
 
-  it("shows every word of the prompt, in order", () => {
+  it("shows the whole prompt in order", () => {
     const { go } = after(reading(usual), act("V"));
     assert.ok(go?.kind === "open" && go.place.kind === "text");
     const text = go.place.lines.join("\n");

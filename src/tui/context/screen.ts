@@ -1,9 +1,9 @@
-/** What the model sees of a conversation, in order, and what it would not see at another budget. */
+/** The context screen: the prompt the model gets, item by item, at this or another budget. */
 
 import { goTo, opens, opensIts } from "../contract.ts";
 import type { Frame, Module, Step } from "../contract.ts";
 import { field, lineOf } from "../widgets/field.ts";
-import { says } from "../keys.ts";
+import { sharedHelp } from "../keys.ts";
 import { createRows, scrolled, seen, startOfList, textKeys } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
 import type { Anchor, Prompt } from "./asks.ts";
@@ -24,15 +24,15 @@ import { formatCount } from "../../core/base/format.ts";
 const noSummary = (state: ContextScreen): string | null =>
   selectedRef(state)?.kind === "summary" ? null : "the selected item is not a summary";
 const noItem = (state: ContextScreen): string | null =>
-  selectedRef(state) === null ? "nothing stands behind it" : null;
-const noPrompt = ({ prompt }: ContextScreen): string | null => (prompt === null ? "it is not read yet" : null);
+  selectedRef(state) === null ? "it has no summary or message" : null;
+const noPrompt = ({ prompt }: ContextScreen): string | null => (prompt === null ? "still reading" : null);
 
 const open = opens<ContextScreen>((state) => {
   const { conversation } = state;
   const ref = selectedRef(state);
   if (ref === null) return null;
   return ref.kind === "summary"
-    ? { kind: "dag", conversation, at: ref.id }
+    ? { kind: "summaries", conversation, at: ref.id }
     : { kind: "messages", conversation, at: ref.id };
 });
 
@@ -72,37 +72,37 @@ export const contextModule: Module<ContextScreen> = {
     top: 0,
   }),
   keys: [
-    { keys: ["enter"], short: "open", says: "go to the summary or the message", disabled: noItem, does: open },
+    { keys: ["enter"], short: "open", help: "go to the summary or message", disabled: noItem, does: open },
     {
       keys: ["v", "tab"],
       short: "preview",
-      says: "show the text that the model gets",
+      help: "show or hide the text of the selected item",
       does: (state, frame) => ({ state: { ...state, isPreviewed: previewRoom(state, frame) === null } }),
     },
     {
       keys: ["b"],
       short: "budget",
-      says: "type a budget, such as 32000 or 32k",
+      help: "try another budget, such as 32000 or 32k",
       disabled: noPrompt,
       does: (state) => ({ state: { ...state, typing: field() } }),
     },
     {
       keys: ["+", "="],
       short: "more",
-      says: "try a larger budget",
+      help: "try a larger budget",
       ...withBudget((now) => steps.find((step) => step > now)),
     },
     {
       keys: ["-"],
       short: "less",
-      says: "try a smaller budget",
+      help: "try a smaller budget",
       ...withBudget((now) => steps.findLast((step) => step < now)),
     },
-    { keys: ["B"], says: "take the host's budget again", does: (state) => reread({ ...state, budget: null }) },
+    { keys: ["B"], help: "go back to the host's budget", does: (state) => reread({ ...state, budget: null }) },
     {
       keys: ["V"],
-      short: "all text",
-      says: "show every word of the prompt",
+      short: "whole prompt",
+      help: "show the whole prompt",
       disabled: noPrompt,
       does: (state, frame) => ({
         state,
@@ -112,9 +112,9 @@ export const contextModule: Module<ContextScreen> = {
     ofSummary.dissolve,
     ofSummary.rewrite,
     ofSummary.previous,
-    { keys: ["s"], says: says.summaries, does: opensIts("dag") },
-    { keys: ["u"], says: says.history, does: opensIts("history") },
-    { keys: ["!"], says: "show how the conversation is", does: opensIts("status") },
+    { keys: ["s"], help: sharedHelp.summaries, does: opensIts("summaries") },
+    { keys: ["u"], help: sharedHelp.history, does: opensIts("history") },
+    { keys: ["!"], help: "show the status of the conversation", does: opensIts("status") },
     ...textKeys(scroll),
     ...items.keys,
   ],
@@ -124,7 +124,7 @@ export const contextModule: Module<ContextScreen> = {
   reads: ({ conversation, budget }) => [{ kind: "prompt", conversation, budget }],
   answers: {
     ...ofSummary.answers,
-    prompt: (state, prompt, frame) => ({ state: told(state, prompt, frame) }),
+    prompt: (state, prompt, frame) => ({ state: withPrompt(state, prompt, frame) }),
     leftOut(state, window) {
       const { prompt } = state;
       const left = prompt && { ...prompt, left: { ...prompt.left, ...window } };
@@ -161,8 +161,8 @@ function reread(state: ContextScreen): Step<ContextScreen> {
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The cursor stays on its item. At first, and where another budget leaves that out, it is where the prompt begins. */
-function told(state: ContextScreen, prompt: Prompt, frame: Frame): ContextScreen {
+/** Keeps the cursor on its item; at first, or if a new budget drops the item, it moves to where the prompt begins. */
+function withPrompt(state: ContextScreen, prompt: Prompt, frame: Frame): ContextScreen {
   const ref = selectedRef(state);
   const { left, entries } = prompt;
   const next: ContextScreen = { ...state, prompt, trouble: null, isReading: false };
@@ -171,19 +171,19 @@ function told(state: ContextScreen, prompt: Prompt, frame: Frame): ContextScreen
   const isOther = state.prompt?.report.budget !== prompt.report.budget;
   const at = (list: List): ContextScreen => ({ ...next, list: seen(list, countOf(next), placeOf(next, frame).rows) });
   if (place !== -1) return at({ ...state.list, cursor: left.count + place });
-  // Something of what is left out is seen above, so that it is known to be there.
+  // Show some of the items left out above, to make them known.
   if (isOther) return at({ cursor: left.count, top: Math.max(0, left.count - leftSeen) });
   return at({ ...state.list, cursor: before === -1 ? state.list.cursor : left.from + before });
 }
 
 const leftSeen = 3;
 
-/** How near to the edge of what was read one may come before more is. */
+/** More is read when this close to the edge of the window. */
 const ahead = 20;
-/** How much of what is seen a new window holds on its other side. */
+/** How far a new window reaches to the other side of the visible rows. */
 const behind = 150;
 
-/** What of the left out is seen, or soon will be, and has not been read; null if nothing is. */
+/** Where to read next, if items that are visible or about to be are not loaded. */
 function wantedAnchor(state: ContextScreen, frame: Frame): Anchor | null {
   const { prompt, list, isReading } = state;
   if (prompt === null || isReading || list.top >= prompt.left.count) return null;
@@ -206,7 +206,7 @@ function wantedAnchor(state: ContextScreen, frame: Frame): Anchor | null {
 // ── The budget ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const steps = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200, 256, 400, 512, 1_000, 2_000].map((k) => k * 1_000);
-/** More than any model takes; what is shown is held in memory. */
+/** More than any model takes; the prompt is held in memory. */
 const budgetMax = 2_000_000;
 
 function typedBudget(state: ContextScreen, text: string): Step<ContextScreen> {
@@ -215,7 +215,7 @@ function typedBudget(state: ContextScreen, text: string): Step<ContextScreen> {
   const most = formatCount(budgetMax);
   return {
     state,
-    notice: { tone: "bad", text: `a budget is a number of tokens up to ${most}, such as 32000 or 32k` },
+    notice: { tone: "bad", text: `enter a number of tokens up to ${most}, such as 32000 or 32k` },
   };
 }
 

@@ -1,4 +1,4 @@
-/** What the context screen is, and how it looks: make-up above, what is left out, then the prompt, a line for each item. */
+/** How the context screen looks: the budget and its use, items left out, then the prompt, one line per item. */
 
 import type { ConversationId, Ref, Role } from "../../core/model/types.ts";
 import { messageName } from "../../core/model/types.ts";
@@ -8,12 +8,12 @@ import { bar, legend, promptBar } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Paint } from "../../format/paint.ts";
-import type { Frame, Place } from "../contract.ts";
+import type { Frame, Destination } from "../contract.ts";
 import { beside, fitAll, laidOutOnce, row, rule, textPage, windowed } from "../widgets/draw.ts";
 import { drawField } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
-import type { Entry, LeftRow, Prompt, Range } from "./asks.ts";
+import type { PromptEntry, LeftRow, Prompt, Range } from "./asks.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { cut, padEnd, padStart, widthOf, wrap } from "../../format/width.ts";
 import { spanOf } from "../../format/times.ts";
@@ -23,20 +23,20 @@ import type { Page } from "../../format/page.ts";
 export interface ContextScreen {
   readonly kind: "context";
   readonly conversation: ConversationId;
-  /** The one to try; null is the conversation's own. */
+  /** The one being tried; null: the conversation's own. */
   readonly budget: number | null;
-  /** Null until it has been read. */
+  /** Null until it is read. */
   readonly prompt: Prompt | null;
   readonly trouble: string | null;
-  /** Whether a window of the left out is being read. */
+  /** Whether items left out are being read. */
   readonly isReading: boolean;
-  /** Over the left out, and then the prompt. */
+  /** Items left out, then the prompt. */
   readonly list: List;
   /** While a budget is typed. */
   readonly typing: Field | null;
-  /** Null: where there is room. */
+  /** Null: if there is room. */
   readonly isPreviewed: boolean | null;
-  /** The first line of the preview that is seen. */
+  /** The first visible line of the preview. */
   readonly top: number;
 }
 
@@ -44,7 +44,7 @@ export const countOf = ({ prompt }: ContextScreen): number =>
   prompt === null ? 0 : prompt.left.count + prompt.entries.length;
 
 type At =
-  | { readonly kind: "entry"; readonly entry: Entry }
+  | { readonly kind: "entry"; readonly entry: PromptEntry }
   | { readonly kind: "left"; readonly left: LeftRow }
   | { readonly kind: "unread" };
 
@@ -55,7 +55,7 @@ function rowAt({ left, entries }: Prompt, position: number): At {
   return found === undefined ? { kind: "unread" } : { kind: "left", left: found };
 }
 
-/** What stands behind the selected line; null for a note, and for what has not been read. */
+/** The summary or message of the selected row; null for a note, and for a row that is not loaded. */
 export function selectedRef({ prompt, list }: ContextScreen): Ref | null {
   if (prompt === null) return null;
   const at = rowAt(prompt, list.cursor);
@@ -71,7 +71,7 @@ interface Room {
   readonly isBeside: boolean;
 }
 
-/** Where the text of the selected item is shown; null where it is not. */
+/** The room of the preview; null if it is not shown. */
 export function previewRoom({ isPreviewed }: ContextScreen, { columns, rows }: Frame): Room | null {
   if (!(isPreviewed ?? columns >= 140)) return null;
   if (columns >= 110) return { columns: Math.floor(columns * 0.45) - 2, rows, isBeside: true };
@@ -86,7 +86,6 @@ function listFrame(state: ContextScreen, frame: Frame): Frame {
     : { ...frame, rows: Math.max(2, frame.rows - room.rows - 1) };
 }
 
-/** Where the items are, and how many are seen at once, whichever lines stand between them. */
 export function placeOf(state: ContextScreen, frame: Frame) {
   const { columns, rows } = listFrame(state, frame);
   const above = headLines(state, { ...frame, columns, rows }).length;
@@ -94,7 +93,7 @@ export function placeOf(state: ContextScreen, frame: Frame) {
   return { above, rows: Math.max(1, rows - above - between), drawn: rows - above, columns };
 }
 
-/** Lines that stand before an item. */
+/** Lines drawn before an item, by its position. */
 function dividers({ left, entries, report, thresholdTokens }: Prompt): ReadonlyMap<number, readonly string[]> {
   const words = new Map<number, readonly string[]>();
   const add = (at: number, line: string): unknown => words.set(at, [...(words.get(at) ?? []), line]);
@@ -112,7 +111,6 @@ function dividers({ left, entries, report, thresholdTokens }: Prompt): ReadonlyM
   return words;
 }
 
-/** The item on a line below the heading; null for what is none. */
 export const rowAtLine = (state: ContextScreen, line: number, frame: Frame): number | null =>
   state.prompt && (itemLines(state, state.prompt, listFrame(state, frame))[line]?.position ?? null);
 
@@ -130,7 +128,7 @@ export function drawContext(state: ContextScreen, frame: Frame): readonly string
   const shown = text.map((line) => ` ${line}`);
   if (pane.isBeside)
     return beside({ lines, columns: room.columns }, { lines: shown, columns: pane.columns + 2 }, frame.rows, paint);
-  return [...fitAll(lines, columns, room.rows), rule("what the model gets", columns, paint), ...shown];
+  return [...fitAll(lines, columns, room.rows), rule("text in the prompt", columns, paint), ...shown];
 }
 
 function headLines(state: ContextScreen, frame: Frame): readonly string[] {
@@ -138,11 +136,11 @@ function headLines(state: ContextScreen, frame: Frame): readonly string[] {
   const { columns, rows, paint } = frame;
   if (prompt === null) return [];
   const { report, conversation } = prompt;
-  const source = budget === null ? budgetSource(conversation) : "tried; B takes the host's";
+  const source = budget === null ? budgetSource(conversation) : "trial; B: host's budget";
   const first =
     typing === null
       ? `  ${budgetLine(frame, report, source)}`
-      : drawField("  a budget in tokens, such as 32k:", typing, columns, paint);
+      : drawField("  budget in tokens, such as 32k:", typing, columns, paint);
   const said = [
     ...(conversation.totals.contextItems === 0 ? ["the context is empty"] : []),
     ...(report.outcome === "starved" ? [starvedWords(report, prompt.smallest)] : []),
@@ -163,7 +161,6 @@ function headLines(state: ContextScreen, frame: Frame): readonly string[] {
   ];
 }
 
-/** Where in the bar the threshold is. */
 function thresholdMark({ report, thresholdTokens }: Prompt, columns: number, paint: Paint): string {
   const words = `a sweep is due above ${formatCount(thresholdTokens)}`;
   const at = Math.min(columns - 1, Math.floor((thresholdTokens / Math.max(1, report.budget)) * columns));
@@ -171,7 +168,6 @@ function thresholdMark({ report, thresholdTokens }: Prompt, columns: number, pai
   return paint.soft(isRight ? `  ${padStart(`${words} ↑`, at + 1)}` : `  ${" ".repeat(at)}↑ ${words}`);
 }
 
-/** Cells of a line beside each other. The wider the room, the more there is to tell. */
 interface Cells {
   readonly kind: string;
   readonly id: string;
@@ -198,7 +194,7 @@ function lineOf(cells: Cells, columns: number): string {
 }
 
 const headingOf = (columns: number): string =>
-  lineOf({ kind: "item", id: "", tokens: "tokens", bar: "", sum: "in all", time: "time", text: "text" }, columns);
+  lineOf({ kind: "item", id: "", tokens: "tokens", bar: "", sum: "total", time: "time", text: "text" }, columns);
 
 interface ItemLine {
   readonly line: string;
@@ -223,7 +219,7 @@ function itemLines(state: ContextScreen, prompt: Prompt, frame: Frame): readonly
   return lines.slice(0, Math.max(1, room));
 }
 
-/** A line in reverse is read more easily in one colour. */
+/** An inverted line is easier to read in one colour. */
 const bare = createPaint(false);
 
 function rowText(at: At, { report }: Prompt, frame: Frame & { readonly most: number }): string {
@@ -238,7 +234,7 @@ function rowText(at: At, { report }: Prompt, frame: Frame & { readonly most: num
       const isShown = report.origins.some((origin) => origin.kind !== "note" && origin.id === item.id);
       const name = item.kind === "summary" ? item.id : messageName(item.id);
       const kind = item.kind === "summary" ? `d${item.depth}` : (role ?? "message");
-      const text = isShown ? `(its words stand first in the prompt) ${words}` : words;
+      const text = isShown ? `(moved to the start of the prompt) ${words}` : words;
       return paint.soft(
         lineOf({ ...cells, kind, id: name, tokens: formatCount(costOf(item)), time: time(range), text }, columns),
       );
@@ -262,14 +258,14 @@ function rowText(at: At, { report }: Prompt, frame: Frame & { readonly most: num
   }
 }
 
-function kindOf({ origin }: Entry, paint: Paint): string {
+function kindOf({ origin }: PromptEntry, paint: Paint): string {
   if (origin.kind === "note") return paint.caution("note");
   if (origin.kind === "summary") return paint.depth(origin.depth, `d${origin.depth}`);
   const role: Role = origin.role;
   return paint.role(role, role);
 }
 
-/** Without the year, which is the same for nearly all. */
+/** The year is left out: it is the same for almost all items. */
 const yearLength = "2026-".length;
 
 function timeOf([earliest, latest]: Range, columns: number, zone: string): string {
@@ -279,7 +275,7 @@ function timeOf([earliest, latest]: Range, columns: number, zone: string): strin
 
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** In eighths of a cell; whatever is there at all is seen. */
+/** In eighths of a cell; more than zero tokens always show. */
 function barOf(tokens: number, most: number): string {
   const parts = Math.max(tokens > 0 ? 1 : 0, Math.round((tokens / most) * barCells * 8));
   return "█".repeat(Math.floor(parts / 8)) + (eighths[parts % 8] ?? "");
@@ -287,10 +283,9 @@ function barOf(tokens: number, most: number): string {
 
 // ── The text ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of one item, and only so much: all of it is shown with all the others. */
 const previewCharacters = 60_000;
 
-/** Exactly what the model gets of the selected item, in lines of the room. */
+/** The selected item's text exactly as the model gets it. */
 export function previewLines({ prompt, list }: ContextScreen, page: Frame): readonly string[] {
   if (prompt === null) return [];
   const at = rowAt(prompt, list.cursor);
@@ -302,28 +297,28 @@ export function previewLines({ prompt, list }: ContextScreen, page: Frame): read
       "",
       ...wrap(at.left.words, columns),
       "",
-      paint.soft("enter shows all of it"),
+      paint.soft("press ↵ to see all of it"),
     ];
   return linesOnce(at.entry, page);
 }
 
-const linesOnce = laidOutOnce((entry: Entry, page) => entryLines(entry, page, previewCharacters));
+const linesOnce = laidOutOnce((entry: PromptEntry, page) => entryLines(entry, page, previewCharacters));
 
-function entryLines(entry: Entry, page: Page, charactersMax: number): readonly string[] {
+function entryLines(entry: PromptEntry, page: Page, charactersMax: number): readonly string[] {
   const { head, text } = wholeItem(page, entry);
   const more = text.length - charactersMax;
   return [
     head,
     ...textLines({ bounds: page.columns }, text.slice(0, charactersMax), ""),
-    ...(more > 0 ? ["", page.paint.soft(`and ${formatCount(more)} characters more; V shows all of it`)] : []),
+    ...(more > 0 ? ["", page.paint.soft(`… ${formatCount(more)} more characters; press V for the whole prompt`)] : []),
   ];
 }
 
-export function wholePrompt({ conversation, entries, report }: Prompt, frame: Frame): Place {
+export function wholePrompt({ conversation, entries, report }: Prompt, frame: Frame): Destination {
   const page = textPage(frame);
   return {
     kind: "text",
-    title: `the prompt of conversation ${conversation.id} at ${formatCount(report.budget)} tokens`,
+    title: `prompt of conversation ${conversation.id} at ${formatCount(report.budget)} tokens`,
     lines: entries.flatMap((entry) => [...entryLines(entry, page, Infinity), ""]),
   };
 }

@@ -1,4 +1,4 @@
-/** What the list of conversations asks: which there are, and how well each is. */
+/** What the conversations screen asks: the list, and a check of one conversation. */
 
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
@@ -8,20 +8,19 @@ import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
 import { promptBudgetDefault, promptTokens } from "../../core/model/prompt-cost.ts";
 
-/** A conversation beside others. */
 export interface ConversationRow {
   readonly conversation: Conversation;
-  /** What its whole context would take in a prompt, and what a prompt may take. */
+  /** What its whole context would take in a prompt. */
   readonly promptTokens: number;
   readonly budget: number;
-  /** Above it a sweep is due. */
+  /** A sweep is due above this. */
   readonly thresholdTokens: number;
-  /** Why its newest compaction did not end well; null if it did, or if that is long ago. */
+  /** Why its latest compaction failed; null if it succeeded, or is too long ago. */
   readonly stalled: string | null;
 }
 
 export interface Checkup {
-  /** What was checked: a conversation that was written to since may be otherwise. */
+  /** Of the conversation when it was checked. */
   readonly revision: number;
   readonly groups: readonly FindingGroup[];
   readonly checked: Inspection["checked"];
@@ -33,11 +32,11 @@ const compactionsLookedAt = 200;
 
 export const conversationsAsks = {
   conversations: reads(async ({ store, settings }): Promise<readonly ConversationRow[]> => {
-    const found = await store.conversations({ includeHidden: true });
+    const conversations = await store.conversations({ includeHidden: true });
     const stalled = new Map<ConversationId, string | null>();
     for (const { conversation, outcome, message } of await store.compactions(null, compactionsLookedAt))
       if (!stalled.has(conversation)) stalled.set(conversation, isStalled(outcome) ? message : null);
-    return found.map((conversation) => {
+    return conversations.map((conversation) => {
       const budget = conversation.promptBudget ?? promptBudgetDefault;
       return {
         conversation,
@@ -48,7 +47,7 @@ export const conversationsAsks = {
       };
     });
   }),
-  /** Everything about one is checked, as `lcm doctor` does: that takes as long as it is. */
+  /** Checks one conversation as `lcm doctor` does; takes longer the longer it is. */
   checkup: reads(async (lcm, { conversation }: OfConversation): Promise<Checkup> => {
     const revision = (await lcm.store.conversation(conversation))?.revision ?? 0;
     const { findings, checked } = await lcm.examine(conversation);

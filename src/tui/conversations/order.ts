@@ -1,4 +1,4 @@
-/** Which conversations are listed, and in which order. */
+/** Which conversations are listed, and in what order. */
 
 import type { Conversation } from "../../core/model/types.ts";
 import { bareName } from "../../format/conversations.ts";
@@ -8,21 +8,20 @@ export const sorts = ["activity", "messages", "tokens", "context", "name"] as co
 export type Sort = (typeof sorts)[number];
 
 export interface Choice {
-  /** In title, session key, session id, number or agent. */
+  /** Matched against title, session key, session id, number and agent. */
   readonly filter: string;
   readonly sort: Sort;
-  /** Segments of one session below each other. */
+  /** Lists the segments of a session together. */
   readonly isGrouped: boolean;
-  /** Only those of this one, which is empty for those of none; null for all. */
+  /** Lists only this agent's; empty: those without an agent; null: all. */
   readonly agent: string | null;
   readonly withHidden: boolean;
 }
 
-/** A row in its place. */
 export interface Placed extends ConversationRow {
-  /** Below the newest segment of its family. */
+  /** Listed below the newest segment of its family. */
   readonly isEarlier: boolean;
-  /** Which segment of its family it is, from 1, and how many there are. */
+  /** Its number in the family, from 1. */
   readonly segment: number;
   readonly segments: number;
 }
@@ -30,14 +29,14 @@ export interface Placed extends ConversationRow {
 export interface Listing {
   readonly placed: readonly Placed[];
   readonly agents: readonly string[];
-  /** How many are hidden from recall and not listed. */
+  /** How many are not listed because they are hidden from recall. */
   readonly hidden: number;
   readonly idMax: number;
 }
 
 const agentOf = ({ agentId }: Conversation): string => agentId ?? "";
 
-/** All segments of an agent and session key; where there is no key, of the session. */
+/** A family is all segments with the same agent and session key, or without a key, the same session. */
 const familyOf = ({ agentId, sessionKey, sessionId }: Conversation): string =>
   sessionKey === null ? `id ${sessionId}` : `key ${agentId} ${sessionKey}`;
 
@@ -91,7 +90,7 @@ const orders: Readonly<Record<Sort, (a: ConversationRow, b: ConversationRow) => 
   },
 };
 
-/** A family stands where the first of it would; its newest segment leads it. */
+/** A family takes the place of its first segment in the order, and starts with its newest segment. */
 function grouped(sorted: readonly Placed[]): readonly Placed[] {
   const families = Map.groupBy(sorted, ({ conversation }) => familyOf(conversation));
   return [...families.values()].flatMap((family) =>

@@ -67,22 +67,22 @@ const after = (state: ConversationsScreen, ...events: readonly Event[]): Step<Co
     state,
   });
 
-const told = (rows: readonly ConversationRow[]): Event => ({
+const result = (rows: readonly ConversationRow[]): Event => ({
   kind: "answer",
-  answer: { kind: "conversations", ask: { kind: "conversations" }, told: rows },
+  answer: { kind: "conversations", ask: { kind: "conversations" }, result: rows },
 });
 const key = (name: string, text = name.length === 1 ? name : ""): Event => ({ kind: "key", key: { name, text } });
 const act = (name: string): Event => ({ kind: "pressed", name });
 
 const listing = (rows: readonly ConversationRow[], ...events: readonly Event[]): ConversationsScreen =>
-  after(open({ kind: "conversations" }).state, told(rows), ...events).state;
+  after(open({ kind: "conversations" }).state, result(rows), ...events).state;
 const ids = ({ listing: { placed } }: ConversationsScreen): readonly number[] =>
   placed.map(({ conversation }) => conversation.id);
 const screen = (state: ConversationsScreen, room: Frame = frame): string =>
   conversationsModule.draw(state, room).join("\n");
 
 describe("which conversations are listed", () => {
-  it("orders by activity, then as o says, and says how", () => {
+  it("sorts by activity, cycles the order with o, and shows it", () => {
     const rows = [row(2), row(1), row(3)];
     assert.deepEqual(ids(listing(rows)), [1, 2, 3]);
     const byMessages = listing(rows, act("o"));
@@ -92,7 +92,7 @@ describe("which conversations are listed", () => {
     assert.deepEqual(ids(byName), [2, 1]);
   });
 
-  it("narrows the list with every letter, over title, key, number and agent, and esc lists all again", () => {
+  it("filters by title, key, number and agent with every letter; esc clears the filter", () => {
     const rows = [row(1, { title: "The Ferry" }), row(2, { agentId: "scout" }), row(3)];
     const typing = listing(rows, act("/"), key("f"), key("E"), key("r"));
     assert.deepEqual(ids(typing), [1]);
@@ -101,13 +101,13 @@ describe("which conversations are listed", () => {
     const kept = after(typing, key("enter")).state;
     assert.equal(conversationsModule.isTyping?.(kept), false);
     assert.deepEqual(ids(kept), [1]);
-    assert.match(screen(kept), /with “fEr”/);
+    assert.match(screen(kept), /matching “fEr”/);
     assert.deepEqual(ids(after(kept, act("escape")).state), [1, 2, 3]);
     assert.deepEqual(ids(listing(rows, act("/"), key("scout", "scout"))), [2]);
     assert.deepEqual(ids(listing(rows, act("/"), key("main:3", "main:3"))), [3]);
   });
 
-  it("puts the segments of a session below its newest, wherever the order has the family", () => {
+  it("groups the segments of a session below the newest", () => {
     const key1 = { sessionKey: "agent:main:ferry", title: "The ferry" };
     const rows = [row(1, { ...key1, active: false }), row(2), row(3, key1), row(4, { ...key1, agentId: "other" })];
     const grouped = listing(rows, act("f"));
@@ -115,7 +115,7 @@ describe("which conversations are listed", () => {
     assert.match(screen(grouped), /1  └ The ferry/);
   });
 
-  it("hides what is hidden from recall until it is asked for, and says so", () => {
+  it("lists hidden conversations only on request, and shows how many there are", () => {
     const rows = [row(1), row(2, { hidden: true })];
     assert.deepEqual(ids(listing(rows)), [1]);
     assert.match(screen(listing(rows)), /1 hidden/);
@@ -123,7 +123,7 @@ describe("which conversations are listed", () => {
     assert.match(screen(listing(rows, act("."))), /\(hidden\)/);
   });
 
-  it("goes through the agents, and back to all", () => {
+  it("cycles through the agents and back to all", () => {
     const rows = [row(1), row(2, { agentId: "scout" }), row(3, { agentId: null })];
     assert.deepEqual(
       [1, 2, 3, 4].map((times) => ids(listing(rows, ...Array(times).fill(act("a"))))),
@@ -131,21 +131,21 @@ describe("which conversations are listed", () => {
     );
   });
 
-  it("keeps the cursor on its conversation while others overtake it", () => {
+  it("keeps the cursor on its conversation when the order changes", () => {
     const state = listing([row(1), row(2), row(3)], act("down"));
-    const next = after(state, told([row(1), row(2), row(3, { lastMessageAt: now })])).state;
+    const next = after(state, result([row(1), row(2), row(3, { lastMessageAt: now })])).state;
     assert.deepEqual(ids(next), [3, 1, 2]);
     assert.equal(next.list.cursor, 2);
   });
 });
 
-describe("what is told of a conversation", () => {
-  it("says how long ago it was heard of, and the day of what is old", () => {
+describe("the facts of a conversation", () => {
+  it("shows how long ago it was active, or the day if that is long ago", () => {
     const times = [0, 3, 59, 61, 60 * 26, 60 * 24 * 30].map((minutes) => ago(minutesAgo(minutes), now, "UTC"));
     assert.deepEqual(times, ["just now", "3 min ago", "59 min ago", "1 h ago", "1 d ago", "2026-01-18"]);
   });
 
-  it("draws how full the context is, with the threshold crossed or not", () => {
+  it("draws the use of the context with its threshold", () => {
     const bars = [0, 1, 500, 800, 5_000].map((promptTokens) => {
       const use = { promptTokens, budget: 1_000, thresholdTokens: 750 };
       return `${useBar(use, 8, createPaint(false))} ${useShare(use)}`;
@@ -153,33 +153,33 @@ describe("what is told of a conversation", () => {
     assert.deepEqual(bars, ["──────┼─ 0%", "━─────┼─ <1%", "━━━━──┼─ 50%", "━━━━━━┼─ 80%", "━━━━━━╋━ 500%"]);
   });
 
-  it("calls it unchecked until it was checked, and again after it was written to", () => {
+  it("is unchecked until it is checked, and again after a write", () => {
     const checked = { conversations: 1, messages: 1, summaries: 0 };
     const checkup = { revision: 1, groups: [], checked, count: 0 };
     const asked = after(listing([row(1)]), act("h"));
     assert.deepEqual(asked.asks, [{ kind: "checkup", conversation: 1 }]);
     assert.match(screen(asked.state), /checking …/);
     const ask = { kind: "checkup", conversation: 1 as ConversationId } as const;
-    const known = after(asked.state, { kind: "answer", answer: { kind: "checkup", ask, told: checkup } });
+    const known = after(asked.state, { kind: "answer", answer: { kind: "checkup", ask, result: checkup } });
     assert.equal(known.notice?.tone, "good");
-    assert.match(screen(known.state), / sound/);
-    assert.match(screen(after(known.state, told([row(1, { revision: 2 })])).state), /unchecked/);
+    assert.match(screen(known.state), / healthy/);
+    assert.match(screen(after(known.state, result([row(1, { revision: 2 })])).state), /unchecked/);
   });
 
-  it("tells what needs no check: a sweep that is due, an overfull context, a compaction that failed", () => {
+  it("shows what needs no check: a due sweep, a context over budget, a failed compaction", () => {
     const health = (use: Partial<ConversationRow>): string => screen(listing([row(1, {}, use)]));
     assert.match(health({ promptTokens: 800 }), /sweep due/);
-    assert.match(health({ promptTokens: 1_001 }), /overfull/);
+    assert.match(health({ promptTokens: 1_001 }), /too full/);
     assert.match(screen(listing([row(1, { active: false }, { promptTokens: 1_001 })])), /unchecked/);
-    assert.match(health({ stalled: "the model refused" }), /stalled[^]*did not end well: the model refused/);
+    assert.match(health({ stalled: "the model refused" }), /stalled[^]*compaction failed: the model refused/);
   });
 });
 
-describe("how the list is drawn", () => {
+describe("the list of conversations", () => {
   const pieces = fc.constantFrom("a", "ferry", " ", "船の予約", "🚢", "é", "\u001b[31m", "\r\n", "\t", "\u202e");
   const names = fc.array(pieces, { maxLength: 20 }).map((each) => each.join(""));
 
-  it("fits every room, whatever the titles say", () => {
+  it("fits every room, whatever the titles contain", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ title: names, sessionKey: names, agentId: names }), { minLength: 1, maxLength: 30 }),
@@ -204,7 +204,7 @@ describe("how the list is drawn", () => {
     );
   });
 
-  it("draws no more rows than are seen, of however many", () => {
+  it("draws only visible rows", () => {
     const state = listing(
       Array.from({ length: 5_000 }, (_, at) => row(at + 1)),
       act("G"),
@@ -213,7 +213,7 @@ describe("how the list is drawn", () => {
     assert.match(screen(state), /▸ 5000/);
   });
 
-  it("says where a database was looked for, and how one is made", () => {
+  it("names the missing database, and how to create one", () => {
     const failure = { code: "not_found", message: "there is no database at ~/lcm.db", hint: null };
     const failed = after(open({ kind: "conversations" }).state, {
       kind: "failed",
@@ -224,9 +224,9 @@ describe("how the list is drawn", () => {
     assert.equal(conversationsModule.isBusy?.(failed), false);
     const check = (state: typeof failed) =>
       conversationsModule.keys.find(({ keys }) => keys.includes("h"))?.disabled?.(state, frame);
-    assert.equal(check(open({ kind: "conversations" }).state), "they are still being read");
-    assert.equal(check(failed), "there is no conversation");
-    assert.equal(check({ ...failed, trouble: { ...failure, code: "corrupt" } }), "they cannot be read");
-    assert.match(screen(after(failed, told([row(1)])).state), /1 conversation /);
+    assert.equal(check(open({ kind: "conversations" }).state), "still reading");
+    assert.equal(check(failed), "no conversation is selected");
+    assert.equal(check({ ...failed, trouble: { ...failure, code: "corrupt" } }), "the database cannot be read");
+    assert.match(screen(after(failed, result([row(1)])).state), /1 conversation /);
   });
 });

@@ -1,14 +1,14 @@
-/** All conversations: the first screen, and the way to all others. What is drawn of them is in conversations-view.ts. */
+/** The conversations screen: the list of all conversations, from which every other screen is opened. */
 
 import type { ConversationId } from "../../core/model/types.ts";
 import { findingsLines } from "../../format/findings.ts";
 import type { Ask } from "../asks.ts";
 import { goTo, opens } from "../contract.ts";
-import type { Frame, Its, LayerEvent, Module, Place, Step } from "../contract.ts";
+import type { Frame, Its, LayerEvent, Module, Destination, Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
 import { field, pasted, textOf, typed } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
-import { says } from "../keys.ts";
+import { sharedHelp } from "../keys.ts";
 import { createRows, startOfList, stayed } from "../widgets/list.ts";
 import type { Checkup } from "./asks.ts";
 import { list as listed, sorts } from "./order.ts";
@@ -23,12 +23,11 @@ const usual: Choice = { filter: "", sort: "activity", isGrouped: false, agent: n
 
 function none(state: ConversationsScreen): string | null {
   if (selected(state) !== null) return null;
-  if (state.rows !== null || state.trouble?.code === "not_found") return "there is no conversation";
-  return state.trouble === null ? "they are still being read" : "they cannot be read";
+  if (state.rows !== null || state.trouble?.code === "not_found") return "no conversation is selected";
+  return state.trouble === null ? "still reading" : "the database cannot be read";
 }
 
-/** Opens something of the selected one. */
-const ofIt = (placeOf: (conversation: ConversationId) => Place) => ({
+const ofIt = (placeOf: (conversation: ConversationId) => Destination) => ({
   disabled: none,
   does: opens<ConversationsScreen>((state) => {
     const row = selected(state);
@@ -36,7 +35,7 @@ const ofIt = (placeOf: (conversation: ConversationId) => Place) => ({
   }),
 });
 const its = (kind: Its) => ofIt((conversation) => ({ kind, conversation }));
-const all = (kind: "grep" | "status" | "history") => ({
+const all = (kind: "search" | "status" | "history") => ({
   does: opens<ConversationsScreen>(() => ({ kind, conversation: null })),
 });
 
@@ -74,61 +73,67 @@ export const conversationsModule: Module<ConversationsScreen> = {
     checking: null,
   }),
   keys: [
-    { keys: ["enter"], short: "messages", says: says.messages, ...its("messages") },
-    { keys: ["s"], short: "summaries", says: says.summaries, ...its("dag") },
-    { keys: ["c"], short: "context", says: says.context, ...its("context") },
-    { keys: ["/"], short: "filter", says: "list only those that have these words", does: filter },
-    { keys: ["S", "ctrl+g"], short: "search", says: "search what was said in all conversations", ...all("grep") },
-    { keys: ["!"], short: "status", says: "show how the whole database is", ...all("status") },
+    { keys: ["enter"], short: "messages", help: sharedHelp.messages, ...its("messages") },
+    { keys: ["s"], short: "summaries", help: sharedHelp.summaries, ...its("summaries") },
+    { keys: ["c"], short: "context", help: sharedHelp.context, ...its("context") },
+    { keys: ["/"], short: "filter", help: "filter the list by words", does: filter },
+    { keys: ["S", "ctrl+g"], short: "search", help: "search all conversations", ...all("search") },
+    { keys: ["!"], short: "status", help: "show the status of the database", ...all("status") },
     {
       keys: ["o"],
-      short: "order",
-      says: "order by activity, messages, tokens, context use, name",
+      short: "sort",
+      help: "sort by activity, messages, tokens, context use or name",
       does: chooses(({ sort }) => ({ sort: sorts[(sorts.indexOf(sort) + 1) % sorts.length] ?? "activity" })),
     },
     {
       keys: ["f"],
-      short: "families",
-      says: "put the segments of a session below each other",
+      short: "group",
+      help: "group the segments of each session",
       does: chooses(({ isGrouped }) => ({ isGrouped: !isGrouped })),
     },
-    { keys: ["h"], short: "check", says: "check it as a doctor; again shows findings", disabled: none, does: check },
+    {
+      keys: ["h"],
+      short: "check",
+      help: "check the conversation like `lcm doctor`; again: show the findings",
+      disabled: none,
+      does: check,
+    },
     {
       keys: ["H"],
-      says: "set right what a check finds and follows from other rows",
+      help: "fix findings whose correct value can be derived",
       changes: true,
       ...ofIt((conversation) => ({ kind: "fix", conversation })),
     },
-    { keys: ["a"], says: "list only those of one agent, then of the next", does: nextAgent },
+    { keys: ["a"], help: "list one agent only; press again for the next", does: nextAgent },
     {
       keys: ["."],
-      says: "list those too that are hidden from recall",
+      help: "show or hide conversations that are hidden from recall",
       does: chooses(({ withHidden }) => ({ withHidden: !withHidden })),
     },
-    { keys: ["F"], says: "show its files", ...its("files") },
-    { keys: ["u"], says: says.history, ...its("history") },
-    { keys: ["U"], says: "show what was changed in all conversations", ...all("history") },
+    { keys: ["F"], help: "show the conversation's files", ...its("files") },
+    { keys: ["u"], help: sharedHelp.history, ...its("history") },
+    { keys: ["U"], help: "show the history of all conversations", ...all("history") },
     {
       keys: ["i"],
       short: "import",
-      says: "import the host's transcripts that are not stored",
+      help: "import the host's transcripts",
       does: opens(() => ({ kind: "transcripts" })),
     },
     {
       keys: ["t"],
-      says: "copy its summaries into another conversation",
+      help: "copy its summaries into another conversation",
       changes: true,
       ...ofIt((source) => ({ kind: "targets", source })),
     },
     {
       keys: ["R"],
-      says: says.repair,
+      help: sharedHelp.repair,
       changes: true,
       ...ofIt((conversation) => ({ kind: "rewrite", conversation, select: { repair: true } })),
     },
     {
       keys: ["escape"],
-      says: "list all of them again, if less is listed",
+      help: "clear the filter",
       when: ({ choice }) => choice.filter !== "",
       does: chooses(() => ({ filter: "" })),
     },
@@ -140,7 +145,7 @@ export const conversationsModule: Module<ConversationsScreen> = {
   isBusy: ({ checking }) => checking !== null,
   reads: () => [{ kind: "conversations" }],
   answers: {
-    conversations: (state, told, frame) => ({ state: arranged({ ...state, rows: told, trouble: null }, frame) }),
+    conversations: (state, result, frame) => ({ state: arranged({ ...state, rows: result, trouble: null }, frame) }),
     checkup: checkedUp,
   },
   on: {
@@ -156,9 +161,9 @@ export const conversationsModule: Module<ConversationsScreen> = {
   draw: drawConversations,
 };
 
-// ── What is listed ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Listed anew; the cursor stays on its conversation, wherever that is now. */
+/** Lists the conversations again, and keeps the cursor on its conversation. */
 function arranged(state: ConversationsScreen, frame: Frame): ConversationsScreen {
   const id = selected(state)?.conversation.id;
   const listing = listed(state.rows ?? [], state.choice);
@@ -166,7 +171,7 @@ function arranged(state: ConversationsScreen, frame: Frame): ConversationsScreen
   return { ...state, listing, list: stayed(state.list, at, listing.placed.length, listRows(frame)) };
 }
 
-/** Every letter narrows the list; the arrows still move in it. */
+/** Every letter narrows the list; the arrow keys still move the cursor. */
 function typedFilter(state: ConversationsScreen, { key }: LayerEvent<"key">, frame: Frame): Step<ConversationsScreen> {
   const done = { ...state, typing: null };
   if (key.name === "enter") return { state: done };
@@ -193,9 +198,9 @@ function check(state: ConversationsScreen, frame: Frame): Step<ConversationsScre
   const isFixed = known.groups.some(({ findings }) => findings.some(({ remedy }) => remedy?.includes(" --fix")));
   const lines = [
     ...findingsLines(page, known.groups, known.checked, false),
-    ...(isFixed ? ["", page.paint.soft("H sets right what needs no decision, once this is closed")] : []),
+    ...(isFixed ? ["", page.paint.soft("close this and press H to fix what can be derived")] : []),
   ];
-  return { state, ...goTo({ kind: "text", title: `conversation ${id}, checked`, lines }) };
+  return { state, ...goTo({ kind: "text", title: `findings in conversation ${id}`, lines }) };
 }
 
 function checkedUp(
@@ -209,10 +214,10 @@ function checkedUp(
   const extent = `${plural(checked.messages, "message")} and ${plural(checked.summaries, "summary", "summaries")} checked`;
   const notice =
     count === 0
-      ? ({ tone: "good", text: `conversation ${id} is sound: ${extent}` } as const)
+      ? ({ tone: "good", text: `conversation ${id} is healthy: ${extent}` } as const)
       : ({
           tone: "bad",
-          text: `conversation ${id}: ${plural(count, "finding")} to look at; h shows ${count === 1 ? "it" : "them"}`,
+          text: `conversation ${id}: ${plural(count, "finding")}; press h to see ${count === 1 ? "it" : "them"}`,
         } as const);
   return { state: next, notice };
 }

@@ -1,4 +1,4 @@
-/** What the list of conversations is, and how it looks: columns as there is room for them, and the facts of the selected one. */
+/** How the conversations screen looks: the table, and the facts of the selected conversation. */
 
 import type { ConversationId, Totals } from "../../core/model/types.ts";
 import { ago, bareName, nameOf, useBar, useShare } from "../../format/conversations.ts";
@@ -22,9 +22,9 @@ import { oneLine } from "../../format/safe-text.ts";
 
 export interface ConversationsScreen {
   readonly kind: "conversations";
-  /** Null until they have been read. */
+  /** Null until they are read. */
   readonly rows: readonly ConversationRow[] | null;
-  /** Why there is nothing to be shown. */
+  /** Why nothing can be shown. */
   readonly trouble: Failure | null;
   readonly choice: Choice;
   /** While a filter is typed. */
@@ -37,7 +37,7 @@ export interface ConversationsScreen {
 
 export const selected = ({ listing, list }: ConversationsScreen): Placed | null => listing.placed[list.cursor] ?? null;
 
-/** The findings of a check that still holds; null where there is none. */
+/** The last check, unless the conversation was written to since. */
 export function checkupOf(
   { checkups }: ConversationsScreen,
   { conversation: { id, revision } }: ConversationRow,
@@ -48,7 +48,7 @@ export function checkupOf(
 
 // ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is listed, and the table's heading. */
+/** The summary line and the table's heading. */
 export const headRows = 2;
 const footRows = 4;
 const paneColumns = 40;
@@ -77,7 +77,7 @@ export function drawConversations(state: ConversationsScreen, frame: Frame): rea
   return at === null ? filled : [...filled, ...footLines(state, at, frame)];
 }
 
-// ── Where there is nothing to list ───────────────────────────────────────────────────────────────────────────────────
+// ── Empty and error pages ────────────────────────────────────────────────────────────────────────────────────────────
 
 const page = (frame: Frame, heading: string, paragraphs: readonly string[]): readonly string[] => [
   "",
@@ -88,21 +88,21 @@ const page = (frame: Frame, heading: string, paragraphs: readonly string[]): rea
   ]),
 ];
 
-const importWords = "Press i to import the host's transcripts, or q to leave.";
+const importWords = "Press i to import the host's transcripts, or q to quit.";
 
 function troublePage({ code, message, hint }: Failure, frame: Frame): readonly string[] {
   const said = [`${oneLine(message)}.`, ...(hint === null ? [] : [frame.typed(oneLine(hint))])];
   if (code !== "not_found") return page(frame, "The database cannot be read", said);
-  return page(frame, "There is nothing here yet", [
+  return page(frame, "There is no database yet", [
     ...said,
-    "It is made when the host first stores a message, or by an import.",
+    "It is created when the host stores its first message, or by an import.",
     importWords,
   ]);
 }
 
 const emptyPage = (frame: Frame): readonly string[] =>
   page(frame, "There are no conversations yet", [
-    "The database is there, and nothing is stored in it. What the host stores appears here by itself.",
+    "The database is empty. Conversations appear here as soon as the host stores them.",
     importWords,
   ]);
 
@@ -118,7 +118,7 @@ function listLines(state: ConversationsScreen, frame: Frame): readonly string[] 
       .map((column) => (column.align === "right" ? padStart : padEnd)(of(column), column.width))
       .join(gap)
       .trimEnd();
-  const others = choice.filter === "" ? "a and . list others" : "esc lists all again";
+  const others = choice.filter === "" ? "press a or . to list others" : "press esc to clear the filter";
   return [
     headingLine(state, frame),
     `  ${paint.soft(line(({ title, width }) => cut(title, width)))}`,
@@ -132,11 +132,11 @@ function listLines(state: ConversationsScreen, frame: Frame): readonly string[] 
         paint,
       );
     }),
-    ...(shown.length > 0 ? [] : ["", `  nothing is like that; ${others}`]),
+    ...(shown.length > 0 ? [] : ["", `  no matching conversations; ${others}`]),
   ];
 }
 
-/** A line in reverse is read more easily in one colour. */
+/** An inverted line is easier to read in one colour. */
 const bare = createPaint(false);
 const gap = "  ";
 
@@ -154,7 +154,7 @@ interface Drawing {
   readonly width: number;
 }
 
-/** As many as there is room for; the name takes the rest. */
+/** As many columns as fit; the name takes the rest. */
 function columnsFor(room: number, idWidth: number): readonly Column[] {
   const count = (title: string, width: number, of: (totals: Totals) => number): Column => ({
     title,
@@ -168,7 +168,7 @@ function columnsFor(room: number, idWidth: number): readonly Column[] {
     align: "right",
     cell: ({ conversation }) => String(conversation.id),
   };
-  /** Each from so much room on. */
+  /** Each with the width it needs to be shown. */
   const spare: readonly (readonly [least: number, Column])[] = [
     [60, count("messages", 9, ({ messages }) => messages)],
     [92, count("summaries", 9, ({ summaries }) => summaries)],
@@ -198,7 +198,7 @@ const healthCell: Column["cell"] = (each, { state, paint, width }) => {
   return paint[tone](cut(word, width));
 };
 
-/** What is not the present is said behind the name, however long that is. */
+/** A name is cut to leave room for its state. */
 function nameCell({ conversation, isEarlier }: Placed, { paint, width }: Drawing): string {
   const { active, hidden } = conversation;
   const state = hidden ? " (hidden)" : active || isEarlier || width < 32 ? "" : " (earlier)";
@@ -221,14 +221,13 @@ function contextColumn(room: number): Column {
 }
 
 const orderWords: Readonly<Record<Sort, string>> = {
-  activity: "newest activity first",
+  activity: "latest activity first",
   messages: "most messages first",
   tokens: "most tokens first",
   context: "fullest context first",
   name: "by name",
 };
 
-/** What is listed, or what is being typed to list less. */
 function headingLine({ rows, listing, choice, typing }: ConversationsScreen, { columns, paint }: Frame): string {
   const all = rows?.length ?? 0;
   const count =
@@ -240,10 +239,10 @@ function headingLine({ rows, listing, choice, typing }: ConversationsScreen, { c
     return ends(field, paint.soft(count), columns - 1);
   }
   const words = [
-    ...(choice.filter === "" ? [] : [`with “${oneLine(choice.filter)}”`]),
+    ...(choice.filter === "" ? [] : [`matching “${oneLine(choice.filter)}”`]),
     orderWords[choice.sort],
-    ...(choice.isGrouped ? ["families together"] : []),
-    ...(choice.agent === null ? [] : [choice.agent === "" ? "of no agent" : `agent ${oneLine(choice.agent)}`]),
+    ...(choice.isGrouped ? ["grouped by session"] : []),
+    ...(choice.agent === null ? [] : [choice.agent === "" ? "without an agent" : `agent ${oneLine(choice.agent)}`]),
     ...(listing.hidden === 0 ? [] : [`${formatCount(listing.hidden)} hidden`]),
   ];
   return `  ${paint.strong(count)}${paint.soft(cut(` · ${words.join(" · ")}`, columns - widthOf(count) - 3))}`;
@@ -252,30 +251,34 @@ function headingLine({ rows, listing, choice, typing }: ConversationsScreen, { c
 // ── Health ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Health {
-  /** For a column. */
   readonly word: string;
   readonly tone: "good" | "caution" | "bad" | "soft";
-  readonly says: string;
+  readonly sentence: string;
 }
 
-/** What a check found, if there was one since it was last written to; else what its own row tells. */
+/** From its last check if that is current, otherwise from its own row. */
 function healthOf(state: ConversationsScreen, each: ConversationRow): Health {
   const checkup = checkupOf(state, each);
-  if (state.checking === each.conversation.id) return { word: "checking …", tone: "soft", says: "being checked" };
+  if (state.checking === each.conversation.id) return { word: "checking …", tone: "soft", sentence: "being checked" };
   if (checkup !== null && checkup.count > 0) {
     const word = checkup.count > 99 ? "findings" : plural(checkup.count, "finding");
-    return { word, tone: "bad", says: `${plural(checkup.count, "finding")} to look at; h shows them` };
+    return { word, tone: "bad", sentence: `${plural(checkup.count, "finding")}; press h to see them` };
   }
   const { conversation, promptTokens, budget, thresholdTokens, stalled } = each;
   if (stalled !== null)
-    return { word: "stalled", tone: "bad", says: `the last compaction did not end well: ${oneLine(stalled)}` };
-  // Nobody makes a prompt of what came before a reset.
+    return { word: "stalled", tone: "bad", sentence: `the last compaction failed: ${oneLine(stalled)}` };
+  // An earlier segment no longer gets prompts.
   if (conversation.active && promptTokens > budget)
-    return { word: "overfull", tone: "bad", says: "the context does not fit the budget: its oldest part is left out" };
+    return {
+      word: "too full",
+      tone: "bad",
+      sentence: "the context exceeds the budget: its oldest items are left out",
+    };
   if (conversation.active && promptTokens > thresholdTokens)
-    return { word: "sweep due", tone: "caution", says: "a sweep is due: the context is over the threshold" };
-  if (checkup !== null) return { word: "sound", tone: "good", says: "sound: nothing lost, doubled or broken" };
-  return { word: "unchecked", tone: "soft", says: "not checked yet; h checks all of it" };
+    return { word: "sweep due", tone: "caution", sentence: "the context is over the threshold: a sweep is due" };
+  if (checkup !== null)
+    return { word: "healthy", tone: "good", sentence: "healthy: nothing lost, duplicated or broken" };
+  return { word: "unchecked", tone: "soft", sentence: "not checked yet; press h to check it" };
 }
 
 // ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,7 +295,7 @@ function footLines(state: ConversationsScreen, each: Placed, frame: Frame): read
   const { columns, paint } = frame;
   const { conversation } = each;
   const { totals, agentId, sessionKey, sessionId } = conversation;
-  const { says, tone } = healthOf(state, each);
+  const { sentence, tone } = healthOf(state, each);
   const line = (words: readonly string[]): string => `  ${cut(words.join(" · "), columns - 3)}`;
   return [
     rule(cut(nameOf(conversation), columns - 8), columns, paint),
@@ -308,7 +311,7 @@ function footLines(state: ConversationsScreen, each: Placed, frame: Frame): read
       plural(totals.summaries, "summary", "summaries"),
       `context ${contextWords(each)}`,
     ]),
-    paint[tone](line([says])),
+    paint[tone](line([sentence])),
   ];
 }
 
@@ -316,8 +319,8 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
   const { columns, paint, zone, now } = frame;
   const { conversation, thresholdTokens } = each;
   const { totals, agentId, sessionKey, sessionId, createdAt, caughtUp, lastMessageAt } = conversation;
-  const { says, tone } = healthOf(state, each);
-  const budgetless = conversation.promptBudget === null ? [paint.soft("no host gave a budget yet")] : [];
+  const { sentence, tone } = healthOf(state, each);
+  const budgetless = conversation.promptBudget === null ? [paint.soft("default budget: the host gave none")] : [];
   const time = (at: Timestamp): string => `${clockTime(at, zone)} ${paint.soft(`(${ago(at, now, zone)})`)}`;
   return [
     ...breakLines(nameOf(conversation), columns).map((line) => paint.strong(cut(line, columns))),
@@ -341,7 +344,7 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
         ["agent", oneLine(agentId ?? "none")],
         ["family", familyWords(each)],
         ...(caughtUp === 0 ? [] : [["caught up", plural(caughtUp, "message")] as const]),
-        ["health", ...breakLines(says, columns - 11).map((line) => paint[tone](line))],
+        ["health", ...breakLines(sentence, columns - 11).map((line) => paint[tone](line))],
       ],
       paint,
       columns,

@@ -1,16 +1,11 @@
-/**
- * What the dialogs that change something without a model ask, and the history of changes: what would be changed, to do
- * exactly that, what was changed before. Nothing else is ever applied than what was shown: a plan that no longer holds
- * comes back as another plan.
- */
+/** What the change dialogs ask: a plan, and to apply exactly that plan. An outdated plan comes back as a new one. */
 
 import type { Dissolution, DissolveRequest } from "../../core/maintenance/dissolve.ts";
-import type { Change, PlannedUndo } from "../../core/maintenance/history.ts";
+import type { PlannedUndo } from "../../core/maintenance/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import type { ConversationFix } from "../../core/model/store.ts";
 import type { Transplantation } from "../../core/maintenance/transplant.ts";
-import type { ChangeInShort } from "../../format/changes.ts";
 import { undoneWords } from "../../format/changes.ts";
 import { dissolvedWords } from "../../format/dissolve.ts";
 import { transplantedWords } from "../../format/transplant.ts";
@@ -33,28 +28,13 @@ export type PlannedChange =
       readonly target: Conversation;
     }
   | { readonly kind: "undo"; readonly plan: PlannedUndo }
-  /** Null where there is nothing to set right. */
+  /** Null if there is nothing to fix. */
   | { readonly kind: "fix"; readonly plan: ConversationFix | null };
 
 type Applied =
   | { readonly kind: "applied"; readonly words: string }
-  /** What was shown no longer holds, and nothing was changed. */
+  /** The plan is outdated; nothing was changed. */
   | { readonly kind: "planned again"; readonly planned: PlannedChange };
-
-interface ChangesAsked {
-  readonly conversation: ConversationId | null;
-  readonly limit: number;
-}
-
-export interface Changes {
-  readonly rows: readonly ChangeInShort[];
-  readonly isMore: boolean;
-}
-
-export interface ChangeSteps {
-  readonly change: Change;
-  readonly stepsLeft: number;
-}
 
 export const changesAsks = {
   planChange: reads(async (lcm, { request }: { readonly request: ChangeRequest }) => await planned(lcm, request)),
@@ -64,7 +44,7 @@ export const changesAsks = {
     doing: Doing,
   ): Promise<Applied> {
     return await doing.port.writing(async (lcm, backUp) => {
-      // Before the backup, so that none is made in vain, and after it, which may have taken a while.
+      // Checked before the backup, to make none in vain, and after it, since it may take a while.
       const first = await planned(lcm, request);
       if (!isSameChange(first, shown)) return { kind: "planned again", planned: first };
       doing.onProgress({ done: 0, of: null, words: "making a backup (once per session); esc cancels" });
@@ -72,8 +52,8 @@ export const changesAsks = {
       const now = await planned(lcm, request);
       if (!isSameChange(now, shown)) return { kind: "planned again", planned: now };
       doing.signal.throwIfAborted();
-      // From here on it is all done or nothing is: who would cancel is told so.
-      doing.onProgress({ done: 1, of: null, words: "writing it" });
+      // Past this point it cannot be cancelled: it is one transaction.
+      doing.onProgress({ done: 1, of: null, words: "writing" });
       const words = await write(lcm, now, doing);
       return words === null
         ? { kind: "planned again", planned: await planned(lcm, request) }
@@ -85,19 +65,6 @@ export const changesAsks = {
   transplantTargets: reads(async ({ store }, { source }: { readonly source: ConversationId }) =>
     (await store.conversations()).filter(({ id }) => id !== source),
   ),
-
-  changes: reads(async (lcm, { conversation, limit }: ChangesAsked): Promise<Changes> => {
-    const found = await lcm.history({ ...(conversation === null ? {} : { conversation }), limit: limit + 1 });
-    return { rows: found.slice(0, limit).map(inShort), isMore: found.length > limit };
-  }),
-
-  /** One step by step; as many of its texts as a person would read. Null if there is none of this number. */
-  changeSteps: reads(async (lcm, { change: number }: { readonly change: number }): Promise<ChangeSteps | null> => {
-    const [change] = await lcm.history({ change: number });
-    if (change === undefined) return null;
-    const steps = change.steps.slice(0, stepsWithin(change.steps));
-    return { change: { ...change, steps }, stepsLeft: change.steps.length - steps.length };
-  }),
 };
 
 // ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +82,7 @@ async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange>
       };
     case "undo": {
       const { undoing, ...plan } = await lcm.planUndo(request.change);
-      // Its texts are not shown here, and may be long.
+      // Not shown here, and may be long.
       const steps = undoing.steps.map((step) => ({ ...step, texts: null }));
       return { kind: "undo", plan: { ...plan, undoing: { ...undoing, steps } } };
     }
@@ -126,7 +93,7 @@ async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange>
   }
 }
 
-/** Whether applying the one would do what the other has shown. A context that has grown at its end does not matter. */
+/** Whether two plans have the same effect. New items at the end of the context do not matter. */
 export const isSameChange = (one: PlannedChange, other: PlannedChange): boolean =>
   JSON.stringify(effectOf(one)) === JSON.stringify(effectOf(other));
 
@@ -149,7 +116,7 @@ function effectOf(change: PlannedChange): readonly unknown[] {
 
 // ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What has been done, in the words of the command line, and the way back. Null if it was stale: nothing has changed. */
+/** Applies the plan and reports it as the command line does. Null if the plan was outdated: nothing was changed. */
 async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<string | null> {
   switch (change.kind) {
     case "dissolve": {
@@ -162,7 +129,7 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       const done = await lcm.store.transplant({ source, target, summaries });
       if (done.kind !== "written") return null;
       await indexCopies(lcm, doing);
-      // Of the target's history; where one comes from shows the source's.
+      // U, since the change is in the target's history and u shows the source's.
       return withWayBack(transplantedWords(done, target), done.change, "U");
     }
     case "undo": {
@@ -175,47 +142,24 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
     case "fix": {
       const done = change.plan && (await lcm.store.fix(change.plan));
       if (done?.kind !== "written") return null;
-      return withWayBack(`conversation ${change.plan?.conversation} is set right`, done.change);
+      return withWayBack(`fixed conversation ${change.plan?.conversation}`, done.change);
     }
   }
 }
 
-const withWayBack = (words: string, change: number, key = "u"): string =>
-  `${words} · change ${change}, press ${key} to undo`;
+const withWayBack = (words: string, change: number, key = "u"): string => `${words} · ${key} undoes change ${change}`;
 
 const rowsPerStep = 1_000;
 
-/** The copies are there whatever becomes of this: what is left of it is done with the next write. */
+/** Brings the search index up to date. Rows that are left are indexed by the next write. */
 async function indexCopies({ store }: Lcm, { signal, onProgress }: Doing): Promise<void> {
   try {
     const { unindexed: of } = await store.status();
     for (let left = of, done = 0; left > 0 && done < of && !signal.aborted; done += rowsPerStep) {
-      onProgress({ done: 1 + done, of: 1 + of, words: "copied; bringing search up to date" });
+      onProgress({ done: 1 + done, of: 1 + of, words: "copied; updating the search index" });
       left = await store.index(rowsPerStep);
     }
   } catch {
-    // The transplant itself has succeeded, and that is what is told.
+    // The transplant itself has succeeded; the index catches up later.
   }
-}
-
-// ── The history ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const whatMax = 300;
-
-const inShort = ({ steps: _, ...change }: Change): ChangeInShort => ({
-  ...change,
-  what: change.what.slice(0, whatMax),
-});
-
-const charactersMax = 60_000;
-const stepsMax = 500;
-
-/** How many steps there are until their texts become too long to be read here; at least one. */
-function stepsWithin(steps: Change["steps"]): number {
-  let characters = 0;
-  for (const [at, { texts }] of steps.slice(0, stepsMax).entries()) {
-    characters += (texts?.before.length ?? 0) + (texts?.after.length ?? 0);
-    if (at > 0 && characters > charactersMax) return at;
-  }
-  return Math.min(steps.length, stepsMax);
 }

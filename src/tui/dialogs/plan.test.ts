@@ -59,16 +59,16 @@ type DissolveDialog = Planning<"dissolve">;
 
 const request: ChangeRequest = { kind: "dissolve", conversation, summary, purge: false };
 const press = (name: string): Event => ({ kind: "pressed", name });
-const told = (planned: PlannedChange): Event => ({
+const result = (planned: PlannedChange): Event => ({
   kind: "answer",
-  answer: { kind: "planChange", ask: { kind: "planChange", request }, told: planned },
+  answer: { kind: "planChange", ask: { kind: "planChange", request }, result: planned },
 });
 const applied = (planned: PlannedChange | null): Event => ({
   kind: "answer",
   answer: {
     kind: "applyChange",
     ask: { kind: "applyChange", request, planned: dissolution("") },
-    told: planned === null ? { kind: "applied", words: "dissolved" } : { kind: "planned again", planned },
+    result: planned === null ? { kind: "applied", words: "dissolved" } : { kind: "planned again", planned },
   },
 });
 const failed: Event = {
@@ -94,8 +94,8 @@ const drawn = (state: DissolveDialog): string => dissolveModule.draw(state, fram
 const apply = dissolveModule.keys.find(({ keys }) => keys.includes("y"));
 const whyNotApply = (state: DissolveDialog): string | null => apply?.disabled?.(state, frame) ?? null;
 
-describe("a plan, then yes or no", () => {
-  it("asks for the plan and nothing else when it is opened", () => {
+describe("the plan dialog", () => {
+  it("asks only for the plan when it opens", () => {
     const { asks } = open({ kind: "dissolve", conversation, summary });
     assert.deepEqual(
       asks?.map(({ kind }) => kind),
@@ -103,11 +103,11 @@ describe("a plan, then yes or no", () => {
     );
   });
 
-  it("cannot be applied before it is shown, nor while something else is planned", () => {
-    assert.equal(whyNotApply(opened()), "it is still being planned");
-    assert.equal(whyNotApply(after(told(dissolution("a"))).state), null);
-    const { state, asks } = after(told(dissolution("a")), press("x"));
-    assert.equal(whyNotApply(state), "it is still being planned");
+  it("cannot apply a plan before it is shown, or while another is made", () => {
+    assert.equal(whyNotApply(opened()), "still planning");
+    assert.equal(whyNotApply(after(result(dissolution("a"))).state), null);
+    const { state, asks } = after(result(dissolution("a")), press("x"));
+    assert.equal(whyNotApply(state), "still planning");
     assert.match(drawn(state), /"a"[^]*planning …/, "what was shown stays until then");
     assert.deepEqual(
       asks?.map((ask) => ("request" in ask ? ask.request : null)),
@@ -118,41 +118,45 @@ describe("a plan, then yes or no", () => {
 
   it("applies what is shown", () => {
     const plan = dissolution("a");
-    const { asks } = after(told(plan), press("y"));
+    const { asks } = after(result(plan), press("y"));
     assert.deepEqual(asks, [{ kind: "applyChange", slot: "change", request, planned: plan }]);
   });
 
-  it("says that it is another plan when it is, and only then", () => {
+  it("warns when the plan differs from the one shown before, and only then", () => {
     const [plan, other] = [dissolution("a"), dissolution("a", 7)];
-    assert.doesNotMatch(drawn(after(told(plan), told(plan)).state), /planned again/);
-    assert.match(drawn(after(told(plan), told(other)).state), /it changed meanwhile/);
-    assert.match(drawn(after(told(plan), press("y"), applied(other)).state), /it changed meanwhile/);
-    assert.doesNotMatch(drawn(after(told(plan), press("x"), told(other)).state), /planned again/, "it was asked for");
+    assert.doesNotMatch(drawn(after(result(plan), result(plan)).state), /planned again/);
+    assert.match(drawn(after(result(plan), result(other)).state), /the plan has changed/);
+    assert.match(drawn(after(result(plan), press("y"), applied(other)).state), /the plan has changed/);
+    assert.doesNotMatch(
+      drawn(after(result(plan), press("x"), result(other)).state),
+      /planned again/,
+      "it was asked for",
+    );
   });
 
   it("plans again when the database changed, but not while it is being applied", () => {
     const plan = dissolution("a");
     assert.deepEqual(
-      after(told(plan), { kind: "changed" }).asks?.map(({ kind }) => kind),
+      after(result(plan), { kind: "changed" }).asks?.map(({ kind }) => kind),
       ["planChange"],
     );
     assert.deepEqual(
       after(failed, { kind: "returned" }).asks?.map(({ kind }) => kind),
       ["planChange"],
     );
-    assert.equal(after(told(plan), press("y"), { kind: "changed" }).asks, undefined);
+    assert.equal(after(result(plan), press("y"), { kind: "changed" }).asks, undefined);
   });
 
-  it("shows why it cannot be done, and then only goes back", () => {
+  it("shows why it cannot be done, and then can only go back", () => {
     const { state } = after(failed);
-    assert.match(drawn(state), /it is in no context\s+`lcm dag 1` shows it[^]*esc goes back/);
+    assert.match(drawn(state), /it is in no context\s+`lcm dag 1` shows it[^]*press esc to go back/);
     assert.equal(apply?.when?.(state), false);
     assert.equal(after(failed, press("y")).asks, undefined);
     assert.deepEqual(after(failed, press("n")).go, { kind: "back" });
   });
 
-  it("can be cancelled until it is written, and then says that it is too late", () => {
-    const begun = [told(dissolution("a")), press("y")];
+  it("can be cancelled until it is written, and then reports that it is too late", () => {
+    const begun = [result(dissolution("a")), press("y")];
     assert.deepEqual(after(...begun, progress(0), press("n")).go, { kind: "back" });
     const late = after(...begun, progress(1), press("n"));
     assert.equal(late.go, undefined);
@@ -162,9 +166,9 @@ describe("a plan, then yes or no", () => {
     assert.deepEqual(done.notice, { tone: "good", text: "dissolved" });
   });
 
-  it("scrolls to the end of a plan that is longer than the box, the question always in sight", () => {
+  it("scrolls a long plan to its end, and always shows the question", () => {
     const low = frameOf(60, 6);
-    let { state } = after(told(dissolution("a", 5, false, 12)));
+    let { state } = after(result(dissolution("a", 5, false, 12)));
     assert.match(dissolveModule.draw(state, low).join("\n"), /Dissolve it\?/);
     ({ state } = advance(dissolveModule, state, press("G"), low));
     const end = dissolveModule.draw(state, low).join("\n");
@@ -173,10 +177,10 @@ describe("a plan, then yes or no", () => {
     assert.equal(state.top, 0);
   });
 
-  it("never asks to apply anything but the plan that is shown, whatever happens in whatever order", () => {
+  it("only ever applies the plan on screen, whatever the order of events", () => {
     const plans = ["a", "b", "c"].map((opening) => dissolution(opening));
     const event = fc.oneof(
-      fc.constantFrom(...plans.map(told), ...plans.map(applied), applied(null), failed, progress(0), progress(1)),
+      fc.constantFrom(...plans.map(result), ...plans.map(applied), applied(null), failed, progress(0), progress(1)),
       fc.constantFrom<Event>(press("y"), press("x"), press("n"), press("down")),
       fc.constantFrom<Event>({ kind: "changed" }, { kind: "returned" }, { kind: "resized" }),
     );
@@ -197,7 +201,7 @@ describe("a plan, then yes or no", () => {
     );
   });
 
-  it("fits its room, whatever a stranger's text is and however small the room", () => {
+  it("fits any room, whatever the text", () => {
     const text = fc.oneof(fc.string(), fc.constantFrom("漢字".repeat(40), "a\u001b[2Jb\u009b1m", "👩‍👩‍👧 ".repeat(30)));
     fc.assert(
       fc.property(
@@ -205,7 +209,7 @@ describe("a plan, then yes or no", () => {
         fc.integer({ min: 30, max: 130 }),
         fc.integer({ min: 4, max: 40 }),
         (opening, columns, rows) => {
-          const { state } = after(told(dissolution(opening, 5, false, 20)));
+          const { state } = after(result(dissolution(opening, 5, false, 20)));
           const lines = dissolveModule.draw(state, frameOf(columns, rows));
           assert.ok(lines.length <= rows, `${lines.length} of ${rows}`);
           for (const line of lines) assert.ok(widthOf(line) <= columns, `${widthOf(line)} of ${columns}: ${line}`);

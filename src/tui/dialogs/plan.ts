@@ -1,14 +1,11 @@
-/**
- * A plan, then yes or no: what the dialogs have in common that change something without a model. The plan is shown in
- * the words of the command line, and nothing is written before a yes to exactly what is shown.
- */
+/** The plan dialog that changes without a model share: show the plan, ask, apply exactly what was shown. */
 
 import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { obstacleLines, undoLines, undoRefusal } from "../../format/changes.ts";
 import { dissolutionLines } from "../../format/dissolve.ts";
 import { fixLines } from "../../format/findings.ts";
 import { transplantationLines } from "../../format/transplant.ts";
-import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
+import type { Asking, Binding, Frame, Module, Destination, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../widgets/draw.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
 import type { Progress, Trouble } from "../port.ts";
@@ -24,23 +21,23 @@ export interface Planning<K extends Kind = Kind> {
   readonly kind: K;
   readonly request: ChangeRequest & { readonly kind: K };
   readonly phase: Phase;
-  /** The first line that is seen. */
+  /** The first visible line. */
   readonly top: number;
 }
 
 type Phase =
-  /** `shown`: what was planned before something else was asked for. */
+  /** `shown`: the plan before the request changed. */
   | { readonly kind: "planning"; readonly shown: PlannedChange | null }
-  /** `isAgain`: it is not what was shown first. */
+  /** `isAgain`: it differs from the plan shown first. */
   | { readonly kind: "asking"; readonly planned: PlannedChange; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly refusal: Trouble }
   | { readonly kind: "applying"; readonly planned: PlannedChange; readonly progress: Progress };
 
-/** One slot for all: what is planned no longer matters once it is applied. */
+/** One slot for planning and applying: a plan is no longer needed once it is applied. */
 const planAsk = (request: ChangeRequest): Asking => ({ kind: "planChange", slot: "change", request });
 
-/** Something else is wanted: what is shown stays until that is planned, and cannot be applied meanwhile. */
-export const planAnew = <K extends Kind>(state: Planning<K>, request: Planning<K>["request"]): Step<Planning<K>> => ({
+/** Plans a changed request. The old plan stays visible meanwhile, and cannot be applied. */
+export const planAgain = <K extends Kind>(state: Planning<K>, request: Planning<K>["request"]): Step<Planning<K>> => ({
   state: { ...state, request, phase: { kind: "planning", shown: shownIn(state) } },
   asks: [planAsk(request)],
 });
@@ -50,10 +47,9 @@ const shownIn = ({ phase }: Planning): PlannedChange | null =>
 
 // ── The dialog ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What tells one of these dialogs from the others. */
 interface Given<K extends Kind> extends Pick<Module<Planning<K>>, "name" | "title"> {
-  readonly request: (place: Place<K>) => Planning<K>["request"];
-  /** Beside those that all have. */
+  readonly request: (place: Destination<K>) => Planning<K>["request"];
+  /** In addition to the shared ones. */
   readonly keys?: readonly Binding<Planning<K>>[];
 }
 
@@ -80,13 +76,13 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
       {
         keys: ["y", "enter"],
         short: "apply",
-        says: "do what is shown, after a backup",
+        help: "apply the plan, after a backup",
         changes: true,
         when: ({ phase }) => !isRefused(phase),
         disabled: ({ phase }) => whyNotYet[phase.kind],
         does: apply,
       },
-      { keys: ["n", "escape", "q"], says: "go back without changing anything", does: cancel },
+      { keys: ["n", "escape", "q"], help: "go back without changing anything", does: cancel },
       ...scroll.keys,
       ...keys,
     ],
@@ -94,10 +90,10 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
     reads: (state) => (state.phase.kind === "applying" ? [] : [planAsk(state.request)]),
     answers: {
       planChange: (state, planned) => asking(state, planned, false),
-      applyChange: (state, told) =>
-        told.kind === "planned again"
-          ? asking(state, told.planned, true)
-          : { state, go: { kind: "back" }, notice: { tone: "good", text: told.words } },
+      applyChange: (state, result) =>
+        result.kind === "planned again"
+          ? asking(state, result.planned, true)
+          : { state, go: { kind: "back" }, notice: { tone: "good", text: result.words } },
     },
     on: {
       ...scroll.on,
@@ -106,8 +102,8 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
         notice: {
           tone: "bad",
           text: isTooLate(state.phase)
-            ? "it failed while it was written; u shows whether it was done"
-            : "it cannot be done as things are; nothing was changed",
+            ? "writing failed; press u to see whether the change was made"
+            : "it cannot be done; nothing was changed",
         },
       }),
       progress: ({ phase, ...state }, { progress }) => ({
@@ -119,28 +115,27 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
 }
 
 const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
-  planning: "it is still being planned",
+  planning: "still planning",
   asking: null,
   refused: null,
-  applying: "it is being done already",
+  applying: "already being applied",
 };
 
 const isRefused = (phase: Phase): boolean =>
   phase.kind === "refused" || (phase.kind === "asking" && refusalIn(phase.planned) !== null);
 
-/** Why what is planned cannot be done; null where it can. */
+/** Why the plan cannot be applied; null if it can. */
 function refusalIn(planned: PlannedChange): Trouble | null {
   if (planned.kind === "undo" && planned.plan.obstacles.length > 0) return undoRefusal(planned.plan);
   if (planned.kind === "transplant" && planned.plan.summaries.length === 0)
-    return { message: "there is nothing to transplant", hint: null };
-  if (planned.kind === "fix" && planned.plan === null)
-    return { message: "there is nothing to set right without a decision", hint: null };
+    return { message: "nothing to transplant", hint: null };
+  if (planned.kind === "fix" && planned.plan === null) return { message: "nothing to fix automatically", hint: null };
   return null;
 }
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whoever was shown something else before is told that it is another plan now. */
+/** Marks a plan that differs from the one shown before. */
 function asking<K extends Kind>(state: Planning<K>, planned: PlannedChange, isStale: boolean): Step<Planning<K>> {
   const { phase } = state;
   const before = phase.kind === "asking" || phase.kind === "applying" ? phase.planned : null;
@@ -153,7 +148,7 @@ function apply<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
   const { phase, request } = state;
   if (phase.kind !== "asking" || isRefused(phase)) return { state };
   const { planned } = phase;
-  const progress = { done: 0, of: null, words: "looking whether it still holds; esc cancels" };
+  const progress = { done: 0, of: null, words: "checking the plan again; esc cancels" };
   return {
     state: { ...state, phase: { kind: "applying", planned, progress } },
     asks: [{ kind: "applyChange", slot: "change", request, planned }],
@@ -162,13 +157,12 @@ function apply<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
 
 function cancel<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
   const { phase } = state;
-  if (isTooLate(phase))
-    return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
+  if (isTooLate(phase)) return { state, notice: { tone: "info", text: "too late to cancel: it is being written" } };
   if (isRefused(phase)) return { state, go: { kind: "back" } };
-  return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled: nothing was changed" } };
+  return { state, go: { kind: "back" }, notice: { tone: "info", text: "cancelled: nothing was changed" } };
 }
 
-/** The first step is the backup; what comes after it cannot be stopped. */
+/** The first step is the backup; after it, nothing can be stopped. */
 const isTooLate = (phase: Phase): boolean => phase.kind === "applying" && phase.progress.done > 0;
 
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -211,20 +205,19 @@ function linesOf(planned: PlannedChange, page: Page): readonly string[] {
   }
 }
 
-/** Every piece as far in as the line is. */
+/** Continuation lines keep the indentation. */
 function broken(line: string, { columns }: Page): readonly string[] {
   const indent = /^ */.exec(line)?.[0] ?? "";
   const pieces = wrapTextWithAnsi(line.slice(indent.length), Math.max(1, columns - indent.length));
   return pieces.map((piece) => indent + piece);
 }
 
-/** Commands are kept whole, where they fit in a line. */
 const refusalLines = ({ message, hint }: Trouble, { paint, typed, columns }: Page): readonly string[] => [
   ...breakLines(harmless(message), columns).map(paint.caution),
   ...(hint === null ? [] : breakLines(harmless(typed(hint)), columns).map(paint.soft)),
 ];
 
-/** What is to be said or asked below the plan; it is always seen. */
+/** The question or the progress below the plan, always visible. */
 function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): readonly string[] {
   const { paint, beat = 0, readOnly = null } = page;
   const said = (line: string): readonly string[] => ["", ...broken(line, page)];
@@ -232,7 +225,7 @@ function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): r
     case "planning":
       return [...(phase.shown === null ? [] : [""]), `${spinner(beat)} planning …`];
     case "refused":
-      return said(paint.soft(`esc goes back${otherwise(request, page)}`));
+      return said(paint.soft(`press esc to go back${otherwise(request, page)}`));
     case "applying":
       return said(`${spinner(beat)} ${progressWords(phase.progress)} …`);
     case "asking": {
@@ -240,7 +233,7 @@ function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): r
       if (refusal !== null) return ["", ...refusalLines(refusal, page)];
       if (readOnly !== null) return said(paint.caution(`nothing can be changed: ${readOnly}`));
       return [
-        ...(phase.isAgain ? said(paint.caution("it changed meanwhile, and was planned again: look once more")) : []),
+        ...(phase.isAgain ? said(paint.caution("the plan has changed since you last saw it: check it again")) : []),
         ...said(`${paint.strong(questionOf(request))}  ${paint.soft(`y yes · n no${otherwise(request, page)}`)}`),
       ];
     }
@@ -250,19 +243,18 @@ function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): r
 const progressWords = ({ done, of, words }: Progress): string =>
   of === null ? words : `${words} ${Math.floor((100 * done) / of)}%`;
 
-/** What else could be asked for, where there is room for it. */
 const otherwise = (request: ChangeRequest, { columns }: Page): string =>
-  request.kind !== "dissolve" || columns < 66 ? "" : ` · x ${request.purge ? "keeps" : "removes"} the summary itself`;
+  request.kind !== "dissolve" || columns < 66 ? "" : ` · x ${request.purge ? "keep" : "also delete"} the summary`;
 
 function questionOf(request: ChangeRequest): string {
   switch (request.kind) {
     case "dissolve":
-      return request.purge ? "Dissolve and purge it?" : "Dissolve it?";
+      return request.purge ? "Dissolve and delete it?" : "Dissolve it?";
     case "transplant":
       return "Copy them?";
     case "undo":
-      return "Take it back?";
+      return "Undo it?";
     case "fix":
-      return "Set it right?";
+      return "Fix it?";
   }
 }

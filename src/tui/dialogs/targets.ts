@@ -1,4 +1,4 @@
-/** Into which conversation another one's summaries are to be copied: typing filters them. */
+/** The dialog that picks the target of a transplant; typing filters the list. */
 
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { nameOf } from "../../format/conversations.ts";
@@ -14,17 +14,16 @@ import { clockTime } from "../../format/times.ts";
 export interface TargetsDialog {
   readonly kind: "targets";
   readonly source: ConversationId;
-  /** What a target's number or name has to hold. */
   readonly filter: Field;
-  /** Newest first; null until they have been read. */
+  /** Newest first; null until they are read. */
   readonly targets: readonly Conversation[] | null;
-  /** Those that the filter leaves. */
+  /** Those that match the filter. */
   readonly found: readonly Conversation[];
   readonly list: List;
 }
 
 const columnsMax = 90;
-/** What is asked, the filter and the table's heading. */
+/** The question, the filter, a blank line and the table's heading. */
 const headRows = 4;
 
 const rows = createRows<TargetsDialog>({
@@ -34,7 +33,7 @@ const rows = createRows<TargetsDialog>({
 });
 
 export const targetsModule: Module<TargetsDialog> = {
-  name: "Transplant into which",
+  name: "Transplant target",
   open: (place) => ({ ...place, filter: field(), targets: null, found: [], list: startOfList }),
   keys: [],
   box: ({ targets }, { columns }) => ({
@@ -50,7 +49,6 @@ export const targetsModule: Module<TargetsDialog> = {
     ...rows.on,
     failed: (state) => ({ state: { ...state, targets: state.targets ?? [] } }),
     pasted: (state, { text }, frame) => filtered({ ...state, filter: pasted(state.filter, text) }, frame),
-    /** Everything that is typed filters; some keys are for the list. */
     key(state, { key }, frame) {
       switch (key.name) {
         case "escape":
@@ -72,14 +70,14 @@ function pick(state: TargetsDialog): Step<TargetsDialog> {
   return { state, go: { kind: "become", place: { kind: "transplant", source, target } } };
 }
 
-/** The cursor stays on its conversation, if that is still one of them. */
+/** Keeps the cursor on its conversation if that still matches. */
 function filtered(state: TargetsDialog, frame: Frame): Step<TargetsDialog> {
   const words = textOf(state.filter).toLowerCase().split(" ");
-  const isMeant = (conversation: Conversation): boolean => {
+  const isMatch = (conversation: Conversation): boolean => {
     const text = `${conversation.id} ${nameOf(conversation)}`.toLowerCase();
     return words.every((word) => text.includes(word));
   };
-  const found = (state.targets ?? []).filter(isMeant);
+  const found = (state.targets ?? []).filter(isMatch);
   const cursor = found.findIndex(({ id }) => id === state.found[state.list.cursor]?.id);
   return { state: { ...state, found, list: seen({ ...state.list, cursor }, found.length, frame.rows - headRows) } };
 }
@@ -87,13 +85,13 @@ function filtered(state: TargetsDialog, frame: Frame): Step<TargetsDialog> {
 function draw({ targets, found, filter, list }: TargetsDialog, frame: Frame): readonly string[] {
   const { columns, paint, zone } = frame;
   const head = [
-    `Copy its summaries into which conversation? ${paint.soft("type to filter, ↵ picks")}`,
+    `Copy its summaries into which conversation? ${paint.soft("type to filter, ↵ to pick")}`,
     drawField(">", filter, columns, paint),
     "",
   ];
   if (targets === null) return [...head, "  reading …"];
-  if (targets.length === 0) return [...head, "  there is no other conversation"];
-  if (found.length === 0) return [...head, `  none of ${plural(targets.length, "conversation")} is called that`];
+  if (targets.length === 0) return [...head, "  there are no other conversations"];
+  if (found.length === 0) return [...head, `  none of ${plural(targets.length, "conversation")} matches`];
   return [
     ...head,
     ...listTable(

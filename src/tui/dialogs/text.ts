@@ -1,4 +1,4 @@
-/** A text over the screen: the keys, the context that a summary was given, a whole message. */
+/** A dialog that shows a scrolling text, such as the help page. */
 
 import type { Module } from "../contract.ts";
 import { windowed } from "../widgets/draw.ts";
@@ -17,7 +17,7 @@ const scroll = createScroll<TextDialog>((state, by, { rows }) => ({
 }));
 
 export const textModule: Module<TextDialog> = {
-  name: "A text",
+  name: "Text",
   open: (place) => ({ ...place, top: 0 }),
   box: ({ lines }, { columns }) => ({ columns: Math.min(100, columns - 8), rows: lines.length }),
   keys: scroll.keys,

@@ -6,7 +6,7 @@ import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import { filesModule } from "./screen.ts";
 import type { FilesScreen } from "./screen.ts";
-import type { FileLook } from "../search/asks.ts";
+import type { FileLook } from "./asks.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { widthOf } from "../../format/width.ts";
 
@@ -46,16 +46,16 @@ const look = (from: number, to: number): FileLook => ({
   },
 });
 
-/** Answers what is asked, until nothing is. */
-function settled(step: Step<FilesScreen>, told = look): FilesScreen {
+/** Answers all asks until there are none left. */
+function settled(step: Step<FilesScreen>, result = look): FilesScreen {
   return (step.asks ?? []).reduce((state, ask) => {
     const answer =
       ask.kind === "files"
-        ? ({ kind: "files", ask, told: { name: "The ferry", files } } as const)
+        ? ({ kind: "files", ask, result: { name: "The ferry", files } } as const)
         : ask.kind === "fileLook"
-          ? ({ kind: "fileLook", ask, told: told(ask.from, ask.to) } as const)
+          ? ({ kind: "fileLook", ask, result: result(ask.from, ask.to) } as const)
           : assert.fail(ask.kind);
-    return settled(advance(filesModule, state, { kind: "answer", answer }, frame), told);
+    return settled(advance(filesModule, state, { kind: "answer", answer }, frame), result);
   }, step.state);
 }
 
@@ -67,7 +67,7 @@ const opened = (at?: FileId): FilesScreen =>
 const drawn = (state: FilesScreen): string => filesModule.draw(state, frame).join("\n");
 
 describe("the files", () => {
-  it("hold a stretch of a file of any length, and go on in it both ways", () => {
+  it("load a part of a long file, and scroll both ways beyond it", () => {
     let state = press(opened(), "enter");
     for (let page = 1; page < 200; page++) {
       state = press(state, "pageDown");
@@ -79,12 +79,12 @@ describe("the files", () => {
     assert.match(drawn(state), /\n line 1000000$/);
     for (let page = 1; page < 200; page++) state = press(state, "pageUp");
     assert.match(drawn(state), new RegExp(`\\n line ${1_000_000 - 199 * 19}$`));
-    assert.match(drawn(press(state, "g")), /What it is about:\n A log\.\n \n What it says:\n line 1\n/);
+    assert.match(drawn(press(state, "g")), /Description:\n A log\.\n \n Content:\n line 1\n/);
     const { content } = state.look ?? assert.fail();
     assert.ok(content.kind === "text" && content.lines.length < 22_000);
   });
 
-  it("leave out no line of a file that is longer than what is held of it, on the way down and back", () => {
+  it("skip no line of a file that is longer than what is loaded, down and back up", () => {
     const tall = { ...frame, rows: 91 };
     const turn = (state: FilesScreen, name: string): FilesScreen =>
       settled(advance(filesModule, state, { kind: "pressed", name }, tall));
@@ -105,7 +105,7 @@ describe("the files", () => {
     assert.ok(content.kind === "text" && content.lines.length <= 20_000);
   });
 
-  it("go to the end of a file however much of it is read at a time", () => {
+  it("jump to the end of a file, however little is read at a time", () => {
     for (const [count, atOnce] of [
       [1_500, 1_000],
       [2_000, 1_000],
@@ -123,44 +123,48 @@ describe("the files", () => {
     }
   });
 
-  it("begin with a file whenever it is selected, though it was left and come back to at once", () => {
+  it("start at the top of a file whenever it is selected", () => {
     const end = press(opened(), "enter", "G", "enter");
     const there = advance(filesModule, end, { kind: "pressed", name: "down" }, frame).state;
-    assert.match(drawn(press(there, "up")), /What it is about:\n A log\./);
+    assert.match(drawn(press(there, "up")), /Description:\n A log\./);
   });
 
-  it("begin with the one they were opened for", () => {
+  it("start with the file they were opened for", () => {
     const state = opened(id(20));
     assert.match(drawn(state), /▸ 20\.log/);
     assert.equal(state.look?.file, id(20));
   });
 
-  it("keep to the file that is selected, whatever comes late", () => {
+  it("ignore late answers about other files", () => {
     const step = advance(filesModule, opened(), { kind: "pressed", name: "down" }, frame);
     const late = {
       kind: "fileLook",
       ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 },
-      told: look(1, 3),
+      result: look(1, 3),
     } as const;
     const { state } = advance(filesModule, step.state, { kind: "answer", answer: late }, frame);
     assert.match(drawn(state), /▸ 1\.log[\s\S]*reading …/);
     assert.match(drawn(settled(step)), /line 1/);
   });
 
-  it("say that a file, or the conversation, is gone", () => {
-    const gone = { kind: "fileLook", ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 }, told: null } as const;
+  it("report that a file or the conversation no longer exists", () => {
+    const gone = {
+      kind: "fileLook",
+      ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 },
+      result: null,
+    } as const;
     assert.match(
       drawn(advance(filesModule, opened(), { kind: "answer", answer: gone }, frame).state),
-      /not there any more/,
+      /no longer exists/,
     );
-    const none = { kind: "files", ask: { kind: "files", conversation, also: null }, told: null } as const;
+    const none = { kind: "files", ask: { kind: "files", conversation, also: null }, result: null } as const;
     assert.match(
       drawn(advance(filesModule, opened(), { kind: "answer", answer: none }, frame).state),
-      /not there any more/,
+      /no longer exists/,
     );
   });
 
-  it("are selected and opened with the mouse, and scrolled where the pointer is", () => {
+  it("are selected, opened and scrolled with the mouse", () => {
     const click = (state: FilesScreen, row: number, count: number): FilesScreen =>
       settled(advance(filesModule, state, { kind: "click", column: 5, row, count }, frame));
     const chosen = click(opened(), 4, 1);

@@ -1,4 +1,4 @@
-/** The files of a conversation, what was moved out of its messages, with what the selected one is about and says. */
+/** The files screen: large content moved out of a conversation's messages, and the text of the selected file. */
 
 import type { ConversationId, FileId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
@@ -10,7 +10,7 @@ import type { List } from "../widgets/list.ts";
 import type { ListAction, Scroll, ScrollAction } from "../keys.ts";
 import { joined, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
 import type { Room, Spot } from "../widgets/pane.ts";
-import type { FileLook, Files, FileRow, FileText } from "../search/asks.ts";
+import type { FileLook, Files, FileRow, FileText } from "./asks.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { clockTime } from "../../format/times.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -18,34 +18,34 @@ import { oneLine } from "../../format/safe-text.ts";
 export interface FilesScreen {
   readonly kind: "files";
   readonly conversation: ConversationId;
-  /** The one that it was opened for. */
+  /** The file it was opened for. */
   readonly at: FileId | null;
-  /** Null until they have been read. */
+  /** Null until they are read. */
   readonly files: readonly FileRow[] | null;
   readonly name: string;
   readonly isGone: boolean;
   readonly list: List;
   readonly look: Look | null;
   readonly top: Spot;
-  /** Whether the file has the whole room. */
+  /** Whether the file takes the whole screen. */
   readonly isWide: boolean;
-  /** What is being read of it: more beside what is held, or its end, to go there. */
+  /** What is being read: more lines around the loaded ones, or the end, to jump there. */
   readonly awaited: "more" | "end" | null;
 }
 
-/** What has been read of a file, which that is, and the stretches that its text is put together from. */
+/** What is loaded of a file. Its content joins the parts that were read. */
 interface Look extends FileLook {
   readonly file: FileId;
-  readonly held: readonly FileText[];
+  readonly parts: readonly FileText[];
 }
 
 const selected = ({ files, list }: FilesScreen): FileRow | null => files?.[list.cursor] ?? null;
 const lookOf = (state: FilesScreen): Look | null =>
   state.look !== null && state.look.file === selected(state)?.id ? state.look : null;
 
-const none = (state: FilesScreen): string | null => (selected(state) === null ? "there is no file" : null);
+const none = (state: FilesScreen): string | null => (selected(state) === null ? "no file is selected" : null);
 const nowhere = (state: FilesScreen): string | null =>
-  none(state) ?? ((lookOf(state)?.message ?? null) === null ? "which message it came from is not known" : null);
+  none(state) ?? ((lookOf(state)?.message ?? null) === null ? "its message is unknown" : null);
 
 const rows = createRows<FilesScreen>({
   count: ({ files }) => files?.length ?? 0,
@@ -75,15 +75,15 @@ export const filesModule: Module<FilesScreen> = {
   keys: [
     {
       keys: ["enter"],
-      short: "whole",
-      says: "give the file the whole room, and go back",
+      short: "full screen",
+      help: "show the file full screen, or go back to the list",
       disabled: none,
       does: widened,
     },
     {
       keys: ["m"],
       short: "message",
-      says: "go to the message it was moved out of",
+      help: "go to the message it came from",
       disabled: nowhere,
       does: opens((state) => {
         const message = lookOf(state)?.message ?? null;
@@ -92,7 +92,7 @@ export const filesModule: Module<FilesScreen> = {
     },
     {
       keys: ["escape", "q"],
-      says: "go back",
+      help: "go back",
       does: (state, frame) => (state.isWide ? widened(state, frame) : { state, go: { kind: "back" } }),
     },
     ...bound<FilesScreen, ListAction>(listKeys, (state, action, frame) =>
@@ -112,7 +112,7 @@ export const filesModule: Module<FilesScreen> = {
     ...rows.on,
     failed: (state) => ({ state: { ...state, awaited: null } }),
   },
-  /** Begins with the selected file, where it is another one or could not be read before. */
+  /** Reads the selected file if it is a different one, or could not be read before. */
   follow(state, _, before) {
     const file = selected(state)?.id;
     const isOther = file !== selected(before)?.id || (state.files !== before.files && lookOf(state) === null);
@@ -121,13 +121,12 @@ export const filesModule: Module<FilesScreen> = {
   draw,
 };
 
-// ── Reading one of them ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading a file ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 function widened(state: FilesScreen, frame: Frame): Step<FilesScreen> {
   return scrolled({ ...state, isWide: !state.isWide }, 0, frame);
 }
 
-/** What is read of a file at a time. */
 const linesAtOnce = 1_000;
 
 const shown = (state: FilesScreen, file: FileId): Step<FilesScreen> => ({
@@ -135,7 +134,7 @@ const shown = (state: FilesScreen, file: FileId): Step<FilesScreen> => ({
   asks: [{ kind: "fileLook", file, from: 1, to: linesAtOnce }],
 });
 
-/** To an end of the file, which may have to be read first; or somewhere in what is held. */
+/** Scrolls; the start or the end of the file may have to be read first. */
 function inText(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
   const content = lookOf(state)?.content;
   const file = selected(state)?.id;
@@ -146,7 +145,7 @@ function inText(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen>
   return { state: { ...state, awaited: "end" }, asks: [{ kind: "fileLook", file, from, to: content.count }] };
 }
 
-/** So many lines before the end of what is held, what follows is asked for. */
+/** More is read when this close to the end of the loaded lines. */
 const aheadLines = 200;
 
 function scrolled(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
@@ -170,80 +169,79 @@ function scrolled(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScree
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function listed(state: FilesScreen, told: Files | null, frame: Frame): Step<FilesScreen> {
-  if (told === null) return { state: { ...state, isGone: true, files: [] } };
-  const { files, name } = told;
+function listed(state: FilesScreen, result: Files | null, frame: Frame): Step<FilesScreen> {
+  if (result === null) return { state: { ...state, isGone: true, files: [] } };
+  const { files, name } = result;
   const id = state.files === null ? state.at : selected(state)?.id;
   const at = files.findIndex((file) => file.id === id);
   const next = { ...state, files, name, isGone: false };
   return { state: { ...next, list: stayed(state.list, at, files.length, layoutOf(next, frame).listRows) } };
 }
 
-/** Stretches that are held at most of a file; what lies beyond, on the other side, is read again when it is needed. */
-const heldMax = 20;
+/** Parts that are kept; those at the other end are dropped and read again when needed. */
+const partsMax = 20;
 
 function looked(
   state: FilesScreen,
-  told: FileLook | null,
+  result: FileLook | null,
   frame: Frame,
   { file, from, to }: Ask<"fileLook">,
 ): Step<FilesScreen> {
   const next: FilesScreen = { ...state, awaited: null };
   if (file !== selected(state)?.id) return { state: next };
-  if (told === null) return { state: { ...next, look: gone(file) } };
-  const held = lookOf(state);
-  const { content } = told;
-  if (content.kind !== "text") return { state: { ...next, look: { ...told, file, held: [] } } };
-  const alone = { ...next, look: { ...told, file, held: [content] } };
-  if (held?.content.kind !== "text") return { state: alone };
-  const isOlder = to === held.content.from - 1;
-  const isNewer = from === held.content.to + 1;
+  if (result === null) return { state: { ...next, look: gone(file) } };
+  const loaded = lookOf(state);
+  const { content } = result;
+  if (content.kind !== "text") return { state: { ...next, look: { ...result, file, parts: [] } } };
+  const alone = { ...next, look: { ...result, file, parts: [content] } };
+  if (loaded?.content.kind !== "text") return { state: alone };
+  const isOlder = to === loaded.content.from - 1;
+  const isNewer = from === loaded.content.to + 1;
   const isToEnd = state.awaited === "end";
-  // Less than was asked for, because its lines are long: what is next to what is held comes first, or its end.
+  // Fewer lines than asked for, because they are long: read on until they reach the loaded ones, or the end.
   if (content.to < to && (isOlder || isToEnd))
     return { state, asks: [{ kind: "fileLook", file, from: content.to + 1, to }] };
-  // Another stretch of it: its beginning, or its end.
+  // Not next to the loaded lines: the start or the end of the file.
   if (!isOlder && !isNewer) {
     const there = { ...alone, top: startOfText };
     return isToEnd ? scrolled(there, "last", frame) : { state: there };
   }
-  const stretches = joined(held.held, [content], isOlder ? "older" : "newer", heldMax);
-  const [first = content, last = content] = [stretches[0], stretches.at(-1)];
-  const lines = stretches.flatMap((each) => each.lines);
-  const look = { ...told, file, held: stretches, content: { ...content, from: first.from, to: last.to, lines } };
-  // What is seen stays where it is, whatever comes or goes before it.
-  const same = isOlder ? held.held[0] : held.held.at(-1);
-  const line = state.top.line + linesBefore(look, same) - linesBefore(held, same);
+  const parts = joined(loaded.parts, [content], isOlder ? "older" : "newer", partsMax);
+  const [first = content, last = content] = [parts[0], parts.at(-1)];
+  const lines = parts.flatMap((each) => each.lines);
+  const look = { ...result, file, parts, content: { ...content, from: first.from, to: last.to, lines } };
+  // Keep the visible lines in place, whatever was added or dropped before them.
+  const same = isOlder ? loaded.parts[0] : loaded.parts.at(-1);
+  const line = state.top.line + linesBefore(look, same) - linesBefore(loaded, same);
   const there = { ...next, look, top: { ...state.top, line } };
   if (isToEnd) return scrolled(there, "last", frame);
   return { state: { ...there, top: scrolledBy(textLines(look), there.top, 0, layoutOf(state, frame).pane) } };
 }
 
-/** How many lines stand before one of the stretches that are held. */
-function linesBefore(look: Look, stretch: FileText | undefined): number {
-  const from = look.held.findIndex((each) => each === stretch);
-  return textLines(look).length - look.held.slice(from).reduce((sum, { lines }) => sum + lines.length, 0);
+/** How many lines precede a loaded part. */
+function linesBefore(look: Look, part: FileText | undefined): number {
+  const from = look.parts.findIndex((each) => each === part);
+  return textLines(look).length - look.parts.slice(from).reduce((sum, { lines }) => sum + lines.length, 0);
 }
 
 const gone = (file: FileId): Look => ({
   file,
   exploration: [],
   message: null,
-  content: { kind: "lost", why: `${file} is not there any more` },
-  held: [],
+  content: { kind: "lost", why: `${file} no longer exists` },
+  parts: [],
 });
 
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Layout {
-  /** Whether the file is beside the list, or below it. */
+  /** Whether the file is beside the list rather than below it. */
   readonly isBeside: boolean;
   readonly listColumns: number;
   readonly listRows: number;
   readonly pane: Room;
 }
 
-/** The conversation's name, the heading of the table, and what is said of the file above its text. */
 const headRows = 1;
 const tableRows = 1;
 const aboutRows = 1;
@@ -261,20 +259,23 @@ function layoutOf({ isWide, files }: Pick<FilesScreen, "isWide" | "files">, { co
   return { isBeside, listColumns, listRows, pane: { ...pane, rows: Math.max(1, pane.rows) } };
 }
 
-/** Everything that is told of a file, as one text. */
+/** The description of a file and its content, as one text. */
 function textLines({ exploration, content }: FileLook): readonly string[] {
   const words = contentLines(content);
   const isStart = content.kind !== "text" || content.from === 1;
-  const title = content.kind === "text" ? ["What it says:"] : [];
-  return isStart && exploration.length > 0 ? ["What it is about:", ...exploration, "", ...title, ...words] : words;
+  const title = content.kind === "text" ? ["Content:"] : [];
+  return isStart && exploration.length > 0 ? ["Description:", ...exploration, "", ...title, ...words] : words;
 }
 
 function contentLines(content: FileLook["content"]): readonly string[] {
   switch (content.kind) {
     case "bytes":
-      return ["Its content is bytes, not text."];
+      return ["This is binary content, not text."];
     case "lost":
-      return [`Its content is lost: ${content.why}.`, "The files folder was moved or emptied; a backup may have it."];
+      return [
+        `The content is lost: ${content.why}.`,
+        "The files folder was moved or emptied; look for it in a backup.",
+      ];
     case "text":
       return content.lines;
   }
@@ -284,13 +285,13 @@ function draw(state: FilesScreen, frame: Frame): readonly string[] {
   const { files, isGone, conversation, name, isWide } = state;
   const { columns, rows, paint, zone } = frame;
   if (files === null) return ["", "  reading …"];
-  if (isGone) return ["", `  conversation ${conversation} is not there any more`];
+  if (isGone) return ["", `  conversation ${conversation} no longer exists`];
   const head = ends(
     ` ${paint.strong(name)}`,
     paint.soft(`${plural(files.length, "file")} · times in ${zone} `),
     columns,
   );
-  if (files.length === 0) return [head, "", "  no file was moved out of its messages"];
+  if (files.length === 0) return [head, "", "  no content was moved out of its messages"];
   const layout = layoutOf(state, frame);
   const pane = paneRows(state, layout, frame);
   if (isWide) return pane;
@@ -338,7 +339,7 @@ function paneRows(state: FilesScreen, { pane }: Layout, { paint }: Frame): reado
   return [head, ...rowsFrom(textLines(look), state.top, pane).map((line) => ` ${line}`)];
 }
 
-/** About where in the file one is: a line may be several here. */
+/** The approximate line: a long line may be split into several. */
 function placeWords(look: FileLook, top: Spot, { rows }: Room): string {
   const { content } = look;
   if (content.kind !== "text" || content.count === 0) return "";

@@ -37,13 +37,13 @@ const rowsFrom = (newest: number, count: number): readonly ChangeInShort[] =>
     wayBack: `lcm undo ${newest - index}`,
   }));
 
-const told = (state: HistoryScreen, rows: readonly ChangeInShort[], isMore: boolean) =>
+const result = (state: HistoryScreen, rows: readonly ChangeInShort[], isMore: boolean) =>
   advance(
     historyModule,
     state,
     {
       kind: "answer",
-      answer: { kind: "changes", ask: { kind: "changes", conversation: null, limit: 100 }, told: { rows, isMore } },
+      answer: { kind: "changes", ask: { kind: "changes", conversation: null, limit: 100 }, result: { rows, isMore } },
     },
     frame,
   );
@@ -51,8 +51,8 @@ const told = (state: HistoryScreen, rows: readonly ChangeInShort[], isMore: bool
 const opened = (): HistoryScreen => open({ kind: "history", conversation: null }).state;
 
 describe("the history of changes", () => {
-  it("asks for older ones once before its end is reached, and stays where it was when they come", () => {
-    let { state } = told(opened(), rowsFrom(500, 100), true);
+  it("reads older changes once, before the end is reached, and keeps its place", () => {
+    let { state } = result(opened(), rowsFrom(500, 100), true);
     const asked: number[] = [];
     const press = (name: "down" | "G"): void => {
       const step = advance(historyModule, state, { kind: "pressed", name }, frame);
@@ -63,21 +63,21 @@ describe("the history of changes", () => {
     assert.deepEqual(asked, [], "the end is far");
     for (let times = 0; times < 10; times++) press("down");
     assert.deepEqual(asked, [200]);
-    ({ state } = told(state, rowsFrom(500, 200), true));
+    ({ state } = result(state, rowsFrom(500, 200), true));
     assert.equal(state.list.cursor, 89);
     press("G");
     assert.deepEqual(asked, [200, 300]);
   });
 
-  it("keeps the cursor on its change when newer ones come", () => {
-    let { state } = told(opened(), rowsFrom(10, 10), false);
+  it("keeps the cursor on its change when newer ones arrive", () => {
+    let { state } = result(opened(), rowsFrom(10, 10), false);
     ({ state } = advance(historyModule, state, { kind: "pressed", name: "down" }, frame));
-    ({ state } = told(state, rowsFrom(12, 12), false));
+    ({ state } = result(state, rowsFrom(12, 12), false));
     assert.equal(state.rows?.[state.list.cursor]?.change, 9);
   });
 
-  it("fits its room, narrow or low, and lets no text move the cursor", () => {
-    const { state } = told(opened(), rowsFrom(500, 100), true);
+  it("fits any room, and no text can move the terminal's cursor", () => {
+    const { state } = result(opened(), rowsFrom(500, 100), true);
     for (const [columns, rows] of [
       [40, 7],
       [77, 21],

@@ -1,28 +1,28 @@
-/** What operators have changed, newest first, and below it what the selected change did: the way to undo. */
+/** The history screen: changes, newest first, the steps of the selected one, and undo. */
 
 import type { Change } from "../../core/maintenance/history.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { changeLines, changeTable } from "../../format/changes.ts";
 import type { ChangeInShort } from "../../format/changes.ts";
 import { goTo, opens } from "../contract.ts";
-import type { Asking, Frame, Module, Place, Step } from "../contract.ts";
+import type { Asking, Frame, Module, Destination, Step } from "../contract.ts";
 import { fit, laidOutOnce, listRows, rule, textPage, windowed } from "../widgets/draw.ts";
 import { createRows, scrolled, startOfList, stayed, textKeys } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
-import type { Changes, ChangeSteps } from "../dialogs/changes-asks.ts";
+import type { Changes, ChangeSteps } from "./asks.ts";
 import { listed, plural } from "../../core/base/format.ts";
 
 export interface HistoryScreen {
   readonly kind: "history";
-  /** Null: of all conversations. */
+  /** Null: all conversations. */
   readonly conversation: ConversationId | null;
-  /** Null until they have been read. */
+  /** Null until they are read. */
   readonly rows: readonly ChangeInShort[] | null;
-  /** Whether there are older ones, and how many were asked for. */
+  /** Whether there are older ones. */
   readonly isMore: boolean;
   readonly limit: number;
   readonly list: List;
-  /** What the selected change did, and the first line of that which is seen. */
+  /** The steps of the selected change. */
   readonly detail: ChangeSteps | null;
   readonly top: number;
 }
@@ -33,7 +33,7 @@ const changesAsk = ({ conversation, limit }: HistoryScreen): Asking => ({ kind: 
 
 const selected = ({ rows, list }: HistoryScreen): ChangeInShort | null => rows?.[list.cursor] ?? null;
 
-const none = (state: HistoryScreen): string | null => (selected(state) === null ? "there is no change" : null);
+const none = (state: HistoryScreen): string | null => (selected(state) === null ? "no change is selected" : null);
 
 const changes = createRows<HistoryScreen>({
   count: ({ rows }) => rows?.length ?? 0,
@@ -57,12 +57,12 @@ export const historyModule: Module<HistoryScreen> = {
     {
       keys: ["u"],
       short: "undo",
-      says: "take the change back, or do it again where it is undone: shows what that would do",
+      help: "undo the change, or redo an undone one; shows the plan first",
       changes: true,
-      disabled: (state) => none(state) ?? (wayBackOf(state) === null ? "this cannot be undone" : null),
+      disabled: (state) => none(state) ?? (wayBackOf(state) === null ? "it cannot be undone" : null),
       does: opens(wayBackOf),
     },
-    { keys: ["enter"], short: "read", says: "show all that the change did", disabled: none, does: reading },
+    { keys: ["enter"], short: "details", help: "show everything the change did", disabled: none, does: reading },
     ...changes.keys,
     ...textKeys(scroll),
   ],
@@ -83,7 +83,7 @@ export const historyModule: Module<HistoryScreen> = {
   draw(state, frame) {
     const { columns, paint } = frame;
     if (state.rows === null) return ["", "  reading …"];
-    if (state.rows.length === 0) return ["", "  nothing was changed by an operator yet"];
+    if (state.rows.length === 0) return ["", "  no changes yet"];
     const { list, detail } = state;
     const shown = changesSeen(state, frame);
     const page = { ...frame, columns: columns - 2, bounds: columns - 2 };
@@ -103,18 +103,17 @@ export const historyModule: Module<HistoryScreen> = {
 
 // ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The table's heading. */
 const headRows = 1;
 const detailRowsMin = 6;
 
-/** How many changes are seen: up to half of the room, if there is enough of it for what one of them did. */
+/** Changes take up to half of the room, if the rest is enough for the details of one. */
 function changesSeen({ rows }: HistoryScreen, frame: Frame): number {
   const room = frame.rows - headRows;
   if (room < 2 * detailRowsMin) return Math.max(1, room);
   return Math.max(1, Math.min(rows?.length ?? 0, Math.floor(room / 2)));
 }
 
-/** The cursor stays on its change, wherever that is now. */
+/** Keeps the cursor on its change. */
 function read(state: HistoryScreen, { rows, isMore }: Changes, frame: Frame): Step<HistoryScreen> {
   const before = selected(state)?.change;
   const at = rows.findIndex(({ change }) => change === before);
@@ -122,7 +121,7 @@ function read(state: HistoryScreen, { rows, isMore }: Changes, frame: Frame): St
   return { state: { ...known, list: stayed(state.list, at, rows.length, changesSeen(known, frame)) } };
 }
 
-/** Older ones are asked for before they are reached. */
+/** Older ones are read this long before they are reached. */
 const ahead = 20;
 
 function follow(state: HistoryScreen, _: Frame, before: HistoryScreen): Step<HistoryScreen> {
@@ -135,8 +134,8 @@ function follow(state: HistoryScreen, _: Frame, before: HistoryScreen): Step<His
   return { state: next, asks: [...asks, changesAsk(next)] };
 }
 
-/** The way back of the selected change is told as a command; here it is a dialog. */
-function wayBackOf(state: HistoryScreen): Place | null {
+/** The dialog for the command that undoes the selected change. */
+function wayBackOf(state: HistoryScreen): Destination | null {
   const command = selected(state)?.wayBack ?? "";
   const [, change, source, target] = /^lcm (?:undo (\d+)|transplant (\d+) (\d+))$/.exec(command) ?? [];
   if (change !== undefined) return { kind: "undo", change: Number(change) };
@@ -146,7 +145,7 @@ function wayBackOf(state: HistoryScreen): Place | null {
 
 const conversationId = (digits: string): ConversationId => Number(digits) as ConversationId;
 
-// ── What the selected change did ─────────────────────────────────────────────────────────────────────────────────────
+// ── The selected change ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const detailLines = laidOutOnce(({ change, stepsLeft }: ChangeSteps, page): readonly string[] => {
   const { paint, typed } = page;
@@ -163,13 +162,13 @@ function standing({ state, undoneBy, wayBack }: Change): string {
   const by = `by change ${listed(undoneBy.map(String))}`;
   switch (state) {
     case "holds":
-      return "u takes it back";
+      return "press u to undo it";
     case "partly undone":
-      return `undone in part, ${by}; u takes back the rest`;
+      return `partly undone ${by}; press u to undo the rest`;
     case "undone":
-      return `undone ${by}; u does it again`;
+      return `undone ${by}; press u to redo it`;
     case "for good":
-      return wayBack === null ? "this cannot be undone" : "u copies them again";
+      return wayBack === null ? "this cannot be undone" : "press u to copy them again";
   }
 }
 
@@ -180,7 +179,6 @@ function scroll(state: HistoryScreen, lines: number, frame: Frame): Step<History
   return { state: { ...state, top: scrolled(state.top, lines, detailLines(detail, frame).length, rows) } };
 }
 
-/** In a box of its own. */
 function reading(state: HistoryScreen, frame: Frame): Step<HistoryScreen> {
   const { detail } = state;
   if (detail === null || detail.change.change !== selected(state)?.change) return { state };

@@ -1,4 +1,4 @@
-/** What the messages ask: a page of them around a place, the pages beside it, all of one, and what stands for one. */
+/** What the messages screen asks: a page around a place, one whole message, and the summary that covers it. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { fileIdsOf } from "../../core/ingest/large-content.ts";
@@ -21,15 +21,13 @@ export type MessagePlace =
   | { readonly kind: "newest" }
   | { readonly kind: "oldest" }
   | { readonly kind: "message"; readonly id: MessageId }
-  /** As it was typed: `#51204`, `msg_123`, or a time. */
+  /** As typed: `#51204`, `msg_123`, or a time. */
   | { readonly kind: "typed"; readonly words: string; readonly zone: string; readonly now: Timestamp };
 
 export type Arrival =
   | { readonly kind: "found"; readonly page: MessagesPage; readonly cursor: number }
-  /** There is no such place. */
   | { readonly kind: "nowhere"; readonly why: string };
 
-/** Somewhere in a conversation. */
 type At<Where> = OfConversation & Readonly<Where>;
 
 interface OfMessage {
@@ -37,18 +35,17 @@ interface OfMessage {
 }
 
 export interface MessagesPage {
-  /** Null where it is gone. */
+  /** Null if it no longer exists. */
   readonly conversation: { readonly name: string; readonly messages: number } | null;
   readonly messages: readonly ShownMessage[];
-  /** Whether it begins (ends) with the first (last) of all. */
+  /** Whether it includes the conversation's first (last) message. */
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
 
-/** A message with as much of it as a transcript shows. */
+/** As much of a message as the transcript shows. */
 export interface ShownMessage extends Pick<Message, "id" | "seq" | "role" | "at" | "tokens" | "aside"> {
   readonly pieces: readonly ShownPiece[];
-  /** Whether that is all of it. */
   readonly isWhole: boolean;
   readonly files: readonly FileId[];
 }
@@ -56,15 +53,13 @@ export interface ShownMessage extends Pick<Message, "id" | "seq" | "role" | "at"
 interface ShownPiece {
   readonly kind: MessageSection["kind"];
   readonly lines: readonly string[];
-  /** How many it has in all. */
+  /** Its number of lines, including those not shown. */
   readonly count: number;
 }
 
-/** How many are read on each side of a place. */
 const pageSize = 80;
 
 export const messagesAsks = {
-  /** Those around a place. */
   messagesAt: reads(async ({ store }, { conversation, place }: At<{ place: MessagePlace }>): Promise<Arrival> => {
     try {
       const cursor = await seqOf(store, conversation, place);
@@ -74,11 +69,10 @@ export const messagesAsks = {
       return { kind: "nowhere", why: oneLine([error.message, error.hint ?? []].flat().join(" · ")) };
     }
   }),
-  /** Those around one, which may be gone. */
   messagesAround: reads(
     async ({ store }, { conversation, seq }: At<{ seq: number }>) => await pageAround(store, conversation, seq),
   ),
-  /** Its lines; null where it is gone. */
+  /** Its lines; null if it no longer exists. */
   messageWhole: reads(async ({ store }, { message: id }: OfMessage): Promise<readonly string[] | null> => {
     const [message] = await store.messages({ ids: [id] });
     if (message === undefined) return null;
@@ -88,7 +82,7 @@ export const messagesAsks = {
       ...linesOf(withLinks(text)),
     ]);
   }),
-  /** The leaf that stands for it; null where none does. */
+  /** The leaf that covers it, if any. */
   messageSummary: reads(async ({ store }, { message }: OfMessage) => {
     const [leaf] = await store.summaries({ ids: (await store.coveredBy(message)).slice(0, 1) });
     return leaf === undefined ? null : { conversation: leaf.conversation, summary: leaf.id };
@@ -106,9 +100,9 @@ async function pageAround(store: Store, conversation: ConversationId, seq: numbe
   };
 }
 
-// ── What is shown of one ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── One message ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of one message, however long it is. */
+/** Limits of what is shown of one message. */
 const charactersMax = 16_000;
 const piecesMax = 50;
 
@@ -132,9 +126,9 @@ function linesIn(text: string): number {
   return lines;
 }
 
-/** What it says of a file is written for a model. */
+/** The reference to a file is worded for models; for people it names the key. */
 const withLinks = (text: string): string =>
-  text.replace(/\[File (file_[^\]\n]*)\. Moved out of this message; lcm_describe shows it\.\]/g, "[$1; f shows it]");
+  text.replace(/\[File (file_[^\]\n]*)\. Moved out of this message; lcm_describe shows it\.\]/g, "[$1; f opens it]");
 
 // ── Finding the place ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -149,7 +143,7 @@ async function nameOf(store: Store, id: ConversationId): Promise<MessagesPage["c
   return { name: bareName(found), messages: found.totals.messages };
 }
 
-/** The `seq` of the message at a place; 0 in a conversation without any. */
+/** The `seq` of the message at a place; 0 in an empty conversation. */
 async function seqOf(store: Store, conversation: ConversationId, place: MessagePlace): Promise<number> {
   const last = (await read(store, conversation, { limit: 1, keep: "newest" }))[0];
   if (last === undefined || place.kind === "newest") return last?.seq ?? 0;
@@ -163,18 +157,18 @@ async function seqOf(store: Store, conversation: ConversationId, place: MessageP
   const [found] = await read(store, conversation, { afterSeq: Number(seq) - 1, limit: 1 });
   if (found !== undefined) return found.seq;
   throw new LcmError("not_found", `there is no message ${formatCount(Number(seq))}`, {
-    hint: `the last is ${formatCount(last.seq)}`,
+    hint: `the last one is ${formatCount(last.seq)}`,
   });
 }
 
 async function seqOfMessage(store: Store, conversation: ConversationId, id: MessageId): Promise<number> {
   const [found] = await store.messages({ ids: [id] });
   if (found?.conversation === conversation) return found.seq;
-  const where = found === undefined ? {} : { hint: `it is of conversation ${found.conversation}` };
-  throw new LcmError("not_found", `there is no ${messageName(id)} here`, where);
+  const where = found === undefined ? {} : { hint: `it is in conversation ${found.conversation}` };
+  throw new LcmError("not_found", `${messageName(id)} is not in this conversation`, where);
 }
 
-/** The first from then on, by halving: times follow the order of messages, and a million are not to be looked at. */
+/** The first message from that time on, by binary search: messages are in time order. */
 async function seqOfTime(
   store: Store,
   conversation: ConversationId,
@@ -183,8 +177,8 @@ async function seqOfTime(
 ): Promise<number> {
   const at = parseWhen("the place to go to", words, zone, now);
   if (last.at < at) {
-    throw new LcmError("not_found", `nothing was said after ${formatTimestamp(at, zone)}`, {
-      hint: `the last message is of ${formatTimestamp(last.at, zone)}`,
+    throw new LcmError("not_found", `there are no messages after ${formatTimestamp(at, zone)}`, {
+      hint: `the last one is from ${formatTimestamp(last.at, zone)}`,
     });
   }
   let [from, to] = [1, last.seq];

@@ -5,7 +5,7 @@ import type { ConversationId, MessageId } from "../../core/model/types.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
-import type { Answer } from "../asks.ts";
+import type { AskAnswer } from "../asks.ts";
 import type { MessagesPage, ShownMessage } from "./asks.ts";
 import { messagesModule } from "./screen.ts";
 import type { MessagesScreen } from "./screen.ts";
@@ -53,20 +53,20 @@ const press = (state: MessagesScreen, ...names: readonly string[]): Step<Message
     { state },
   );
 
-const answer = (state: MessagesScreen, told: Answer): Step<MessagesScreen> =>
-  advance(messagesModule, state, { kind: "answer", answer: told }, frame);
+const answer = (state: MessagesScreen, result: AskAnswer): Step<MessagesScreen> =>
+  advance(messagesModule, state, { kind: "answer", answer: result }, frame);
 
-/** As it is after it was opened at the newest, or at a place. */
+/** The state after it was opened at the newest message, or at a place. */
 const opened = (held: MessagesPage, cursor = held.messages.at(-1)?.seq ?? 0): MessagesScreen => {
   const { state } = open({ kind: "messages", conversation });
   const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
-  return answer(state, { kind: "messagesAt", ask, told: { kind: "found", page: held, cursor } }).state;
+  return answer(state, { kind: "messagesAt", ask, result: { kind: "found", page: held, cursor } }).state;
 };
 
 const drawn = (state: MessagesScreen): string => messagesModule.draw(state, frame).join("\n");
 
 describe("the messages", () => {
-  it("hold a few pages of a million, and ask for what is beside them before one gets there", () => {
+  it("load a few pages of a million, and read more before it is reached", () => {
     let state = opened(page(999_961, 1_000_000, 1_000_000));
     let asked = 0;
     for (let step = 0; step < 2_000; step++) {
@@ -75,8 +75,8 @@ describe("the messages", () => {
       for (const ask of moved.asks ?? []) {
         assert.ok(ask.kind === "messagesAround");
         asked += 1;
-        const told = page(ask.seq - 80, Math.min(1_000_000, ask.seq + 79), 1_000_000);
-        ({ state } = answer(state, { kind: "messagesAround", ask, told }));
+        const result = page(ask.seq - 80, Math.min(1_000_000, ask.seq + 79), 1_000_000);
+        ({ state } = answer(state, { kind: "messagesAround", ask, result }));
       }
       assert.ok((state.page?.messages.length ?? 0) <= 240);
       assert.equal(state.cursor, 999_999 - step);
@@ -86,7 +86,7 @@ describe("the messages", () => {
     assert.match(drawn(state), /message 998,000 of 1,000,000/);
   });
 
-  it("ask once for what is beside them, however often a key is pressed meanwhile", () => {
+  it("read the next page once, however often a key is pressed", () => {
     const first = press(opened(page(961, 1_000, 2_000), 970), "up");
     assert.deepEqual(
       first.asks?.map(({ kind }) => kind),
@@ -106,16 +106,16 @@ describe("the messages", () => {
     assert.notEqual(press(again.state, "up").asks, undefined, "what failed is asked for again");
   });
 
-  it("take no answer for a place that was left", () => {
+  it("ignore an answer for a place that was left", () => {
     const { state } = press(opened(page(961, 1_000, 2_000), 970), "up");
     const elsewhere = opened(page(1, 40, 2_000), 20);
     const ask = { kind: "messagesAround", conversation, seq: 969 } as const;
     const { isReading } = state;
-    const late = answer({ ...elsewhere, isReading }, { kind: "messagesAround", ask, told: page(889, 1_048, 2_000) });
+    const late = answer({ ...elsewhere, isReading }, { kind: "messagesAround", ask, result: page(889, 1_048, 2_000) });
     assert.deepEqual(late.state.page, elsewhere.page);
   });
 
-  it("lead where they were to lead, whatever is written meanwhile", () => {
+  it("open at the requested message, whatever is written meanwhile", () => {
     const changed = (state: MessagesScreen) => advance(messagesModule, state, { kind: "changed" }, frame).asks;
     const wanted = { kind: "message", id: 7 as MessageId } as const;
     const opening = open({ kind: "messages", conversation, at: wanted.id });
@@ -124,8 +124,8 @@ describe("the messages", () => {
     assert.deepEqual(changed(first.state), first.asks, "from the end, which is otherwise followed");
 
     const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
-    const told = { kind: "found", page: page(1, 43, 43), cursor: 43 } as const;
-    const left = answer(press(opened(page(1, 40, 40)), "up").state, { kind: "messagesAt", ask, told });
+    const result = { kind: "found", page: page(1, 43, 43), cursor: 43 } as const;
+    const left = answer(press(opened(page(1, 40, 40)), "up").state, { kind: "messagesAt", ask, result });
     assert.equal(left.state.cursor, 39, "who goes up while the end is read is not called back");
     assert.deepEqual(
       left.asks?.map(({ kind }) => kind),
@@ -133,33 +133,33 @@ describe("the messages", () => {
     );
   });
 
-  it("follow the end only where the cursor is on it", () => {
+  it("follow the end only if the cursor is on it", () => {
     const end = opened(page(1, 40, 40));
     const changed = (state: MessagesScreen) => advance(messagesModule, state, { kind: "changed" }, frame).asks;
     assert.deepEqual(changed(end), [{ kind: "messagesAt", conversation, place: { kind: "newest" } }]);
     const above = press(end, "up").state;
     const [ask] = changed(above) ?? [];
     assert.ok(ask?.kind === "messagesAround");
-    const { state } = answer(above, { kind: "messagesAround", ask, told: page(1, 43, 43) });
+    const { state } = answer(above, { kind: "messagesAround", ask, result: page(1, 43, 43) });
     assert.equal(state.cursor, 39);
     assert.equal(state.page?.messages.length, 43);
     assert.match(drawn(state), /message 39 of 43/);
   });
 
-  it("keep the cursor near where a message was that is forgotten", () => {
+  it("keep the cursor near a message that was deleted", () => {
     const state = opened(page(1, 40, 40), 20);
     const ask = { kind: "messagesAround", conversation, seq: 20 } as const;
-    const told = { ...page(1, 40, 40), messages: stretch(1, 40).filter(({ seq }) => seq !== 20) };
-    assert.equal(answer(state, { kind: "messagesAround", ask, told }).state.cursor, 21);
+    const result = { ...page(1, 40, 40), messages: stretch(1, 40).filter(({ seq }) => seq !== 20) };
+    assert.equal(answer(state, { kind: "messagesAround", ask, result }).state.cursor, 21);
   });
 
-  it("say so when the conversation, or everything in it, is gone", () => {
+  it("report that the conversation, or everything in it, no longer exists", () => {
     const none: MessagesPage = { conversation: null, messages: [], isFirst: true, isLast: true };
-    assert.match(drawn(opened(none)), /conversation 1 is not there any more/);
-    assert.match(drawn(opened({ ...none, conversation: { name: "x", messages: 0 } })), /there are no messages yet/);
+    assert.match(drawn(opened(none)), /conversation 1 no longer exists/);
+    assert.match(drawn(opened({ ...none, conversation: { name: "x", messages: 0 } })), /no messages yet/);
   });
 
-  it("show the selected one whatever is pressed, in rows no wider than the room", () => {
+  it("always show the selected message, in rows no wider than the room", () => {
     const moves = ["up", "down", "pageUp", "pageDown", "K", "J", "space", "g", "G"] as const;
     const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 });
     fc.assert(
@@ -185,7 +185,7 @@ describe("the messages", () => {
     );
   });
 
-  it("fold what is long, what a tool was given and gave, and what was thought", () => {
+  it("collapse long texts, tool calls and results, and thinking", () => {
     const long = Array.from({ length: 40 }, (_, line) => `line ${line + 1}`);
     const piece = (kind: ShownMessage["pieces"][number]["kind"], lines: readonly string[]) => ({
       kind,
@@ -207,9 +207,9 @@ describe("the messages", () => {
     const folded = messagesModule.draw(resized(opened(held)), tall).map((line) => line.trim());
     assert.ok(folded.includes("← read  line 1                                  40 lines"), folded.join("\n"));
     assert.ok(folded.some((line) => /^┃ {3}thinking {2}hm +2 lines$/.test(line)));
-    assert.ok(folded.some((line) => line.includes("space unfolds it: 40 lines in all")));
+    assert.ok(folded.some((line) => line.includes("40 lines in all; press space to expand")));
     assert.ok(folded.includes("┃   → read {}") && !folded.some((line) => line.includes("line 30")));
-    const unfolded = messagesModule.draw(resized(press(opened(held), "space").state), tall);
-    assert.ok(unfolded.some((line) => line.includes("line 30")) && unfolded.some((line) => line.trim().endsWith("so")));
+    const expanded = messagesModule.draw(resized(press(opened(held), "space").state), tall);
+    assert.ok(expanded.some((line) => line.includes("line 30")) && expanded.some((line) => line.trim().endsWith("so")));
   });
 });

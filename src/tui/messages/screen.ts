@@ -1,7 +1,4 @@
-/**
- * The messages of a conversation as a transcript. However long it is, only a stretch around what is seen is held; what lies
- * beside it is asked for before one gets there.
- */
+/** The messages screen: a conversation as a transcript. Only a page around the visible messages is loaded. */
 
 import { messageName } from "../../core/model/types.ts";
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
@@ -11,7 +8,7 @@ import type { Asking, Frame, LayerEvent, Module, Step } from "../contract.ts";
 import { ends, rule } from "../widgets/draw.ts";
 import { drawField, field, lineOf } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
-import { says } from "../keys.ts";
+import { sharedHelp } from "../keys.ts";
 import { bound, listKeys, textKeys } from "../widgets/list.ts";
 import type { ListAction } from "../keys.ts";
 import { percent, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
@@ -25,23 +22,23 @@ import { clockTime } from "../../format/times.ts";
 export interface MessagesScreen {
   readonly kind: "messages";
   readonly conversation: ConversationId;
-  /** What is held of it; null until something has been read. */
+  /** The loaded messages; null until they are read. */
   readonly page: MessagesPage | null;
-  /** The message that keys act on, by its `seq`. */
+  /** `seq` of the selected message. */
   readonly cursor: number;
   readonly top: Top;
-  readonly unfolded: ReadonlySet<MessageId>;
-  /** Where to go, until it has been read. */
+  readonly expanded: ReadonlySet<MessageId>;
+  /** The place to go to, until it is read. */
   readonly sought: MessagePlace | null;
-  /** Whether what lies around the cursor is being read, because one comes near to the end of what is held. */
+  /** Whether the page around the cursor is being read. */
   readonly isReading: boolean;
-  /** The one that is shown whole, and its lines once they have been read. */
+  /** The message shown full screen. */
   readonly whole: {
     readonly message: ShownMessage;
     readonly lines: readonly string[] | null;
     readonly top: Spot;
   } | null;
-  /** Where to go, while that is typed. */
+  /** While a place to go to is typed. */
   readonly typing: Field | null;
 }
 
@@ -55,11 +52,10 @@ const seek = (state: MessagesScreen, place: MessagePlace): Step<MessagesScreen> 
 const selected = ({ page, cursor }: MessagesScreen): ShownMessage | null =>
   page?.messages.find(({ seq }) => seq === cursor) ?? null;
 
-const none = (state: MessagesScreen): string | null => (selected(state) === null ? "there is no message" : null);
+const none = (state: MessagesScreen): string | null => (selected(state) === null ? "no message is selected" : null);
 const isReader = ({ whole }: MessagesScreen): string | null =>
-  whole === null ? null : "one message is shown; esc goes back to all";
+  whole === null ? null : "press esc first to go back to all messages";
 
-/** Where a key has to do with the message that it is on. */
 const ofSelected =
   (act: (state: MessagesScreen, message: ShownMessage, frame: Frame) => Step<MessagesScreen>) =>
   (state: MessagesScreen, frame: Frame): Step<MessagesScreen> => {
@@ -67,7 +63,6 @@ const ofSelected =
     return message === null ? { state } : act(state, message, frame);
   };
 
-/** The line on where one is, and one below it. */
 const headRows = 2;
 
 export const messagesModule: Module<MessagesScreen> = {
@@ -78,39 +73,45 @@ export const messagesModule: Module<MessagesScreen> = {
     page: null,
     cursor: 0,
     top: { seq: 0, row: 0 },
-    unfolded: new Set(),
+    expanded: new Set(),
     sought: at === undefined ? newest : { kind: "message", id: at },
     isReading: false,
     whole: null,
     typing: null,
   }),
   keys: [
-    { keys: ["enter"], short: "whole", says: "show all of the message, and go back", disabled: none, does: turnWhole },
+    {
+      keys: ["enter"],
+      short: "full screen",
+      help: "show the message full screen, or go back",
+      disabled: none,
+      does: turnWhole,
+    },
     {
       keys: ["space"],
-      short: "unfold",
-      says: "unfold the message, or fold it",
+      short: "expand",
+      help: "expand or collapse the message",
       disabled: isReader,
       does: ofSelected((state, { id }, frame) => {
-        const unfolded = new Set(state.unfolded);
-        if (!unfolded.delete(id)) unfolded.add(id);
-        return { state: revealed({ ...state, unfolded }, frame) };
+        const expanded = new Set(state.expanded);
+        if (!expanded.delete(id)) expanded.add(id);
+        return { state: revealed({ ...state, expanded }, frame) };
       }),
     },
     {
       keys: [":"],
       short: "go to",
-      says: "go to a time, #number or msg_id",
+      help: "go to a time, a #number or a msg_id",
       disabled: isReader,
       does: (state) => ({ state: { ...state, typing: field() } }),
     },
-    { keys: ["/"], short: "search", says: says.search, does: opensIts("grep") },
-    { keys: ["s"], short: "summaries", says: says.summaries, does: opensIts("dag") },
-    { keys: ["c"], short: "context", says: says.context, does: opensIts("context") },
+    { keys: ["/"], short: "search", help: sharedHelp.search, does: opensIts("search") },
+    { keys: ["s"], short: "summaries", help: sharedHelp.summaries, does: opensIts("summaries") },
+    { keys: ["c"], short: "context", help: sharedHelp.context, does: opensIts("context") },
     {
       keys: ["f"],
       short: "files",
-      says: "show the file of the message, or all of the conversation",
+      help: "show the files of the message, or of the conversation",
       does: opens((state) => {
         const at = selected(state)?.files[0];
         return { kind: "files", conversation: state.conversation, ...(at !== undefined && { at }) };
@@ -118,13 +119,13 @@ export const messagesModule: Module<MessagesScreen> = {
     },
     {
       keys: ["S"],
-      says: "show the summary that stands for the message",
+      help: "show the summary that covers the message",
       disabled: none,
       does: ofSelected((state, { id }) => ({ state, asks: [{ kind: "messageSummary", message: id }] })),
     },
     {
       keys: ["escape", "q"],
-      says: "go back",
+      help: "go back",
       does: (state) => (state.whole === null ? { state, go: { kind: "back" } } : { state: { ...state, whole: null } }),
     },
     ...bound(listKeys, moved),
@@ -141,13 +142,13 @@ export const messagesModule: Module<MessagesScreen> = {
     messageWhole(state, lines, _, { message }) {
       if (state.whole === null || state.whole.message.id !== message) return { state };
       if (lines !== null) return { state: { ...state, whole: { ...state.whole, lines } } };
-      const text = `${messageName(message)} is not there any more`;
+      const text = `${messageName(message)} no longer exists`;
       return { state: { ...state, whole: null }, notice: { tone: "bad", text } };
     },
-    messageSummary(state, told) {
-      if (told === null) return { state, notice: { tone: "said", text: "no summary stands for this message" } };
-      const { conversation, summary } = told;
-      return { state, ...goTo({ kind: "dag", conversation, at: summary }) };
+    messageSummary(state, result) {
+      if (result === null) return { state, notice: { tone: "info", text: "no summary covers this message yet" } };
+      const { conversation, summary } = result;
+      return { state, ...goTo({ kind: "summaries", conversation, at: summary }) };
     },
   },
   on: {
@@ -168,10 +169,10 @@ export const messagesModule: Module<MessagesScreen> = {
 
 // ── Moving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const viewOf = ({ page, unfolded }: MessagesScreen, frame: Frame): View | null =>
+const viewOf = ({ page, expanded }: MessagesScreen, frame: Frame): View | null =>
   page === null || page.messages.length === 0
     ? null
-    : { messages: page.messages, unfolded, frame, rows: Math.max(1, frame.rows - headRows) };
+    : { messages: page.messages, expanded, frame, rows: Math.max(1, frame.rows - headRows) };
 
 function revealed(state: MessagesScreen, frame: Frame): MessagesScreen {
   const view = viewOf(state, frame);
@@ -187,7 +188,6 @@ function turnWhole(state: MessagesScreen): Step<MessagesScreen> {
   };
 }
 
-/** To an end: at once if it is held, else as soon as it has been read. */
 function jump(state: MessagesScreen, to: "first" | "last", frame: Frame): Step<MessagesScreen> {
   const { page } = state;
   const isHeld = to === "first" ? page?.isFirst === true : page?.isLast === true;
@@ -215,20 +215,20 @@ function moved(state: MessagesScreen, action: ListAction, frame: Frame): Step<Me
   return ahead({ ...state, top, cursor });
 }
 
-/** What is seen moves; the cursor is taken along where it would be out of sight. */
+/** Scrolls, and moves the cursor only to keep it visible. */
 function scrolled(state: MessagesScreen, lines: number, frame: Frame): Step<MessagesScreen> {
   if (state.whole !== null) return inWhole(state, lines, frame);
   const view = viewOf(state, frame);
   if (view === null) return { state };
   const top = scrolledTop(view, state.top, lines);
-  // Of one of which but the empty line at its end is seen, nothing is.
+  // A message whose empty last line alone is visible does not count.
   const seen = seenRows(view, top).flatMap(({ message, text }) => (text === "" ? [] : [message.seq]));
   const begun = seenMessages(view, top).map(({ seq }) => seq);
   const nearest = lines > 0 ? begun[0] : begun.at(-1);
   return ahead({ ...state, top, cursor: seen.includes(state.cursor) ? state.cursor : (nearest ?? state.cursor) });
 }
 
-/** So many messages before the end of what is held, what follows is asked for. */
+/** More is read when this close to the end of the loaded messages. */
 const aheadMessages = 25;
 
 function ahead(state: MessagesScreen): Step<MessagesScreen> {
@@ -247,23 +247,23 @@ function ahead(state: MessagesScreen): Step<MessagesScreen> {
 
 function arrived(
   state: MessagesScreen,
-  told: Arrival,
+  result: Arrival,
   frame: Frame,
   { place }: Ask<"messagesAt">,
 ): Step<MessagesScreen> {
   const found = { ...state, sought: null };
-  if (told.kind === "nowhere") {
+  if (result.kind === "nowhere") {
     const step = state.page === null ? seek(found, newest) : { state: found };
-    return { ...step, notice: { tone: "bad", text: told.why } };
+    return { ...step, notice: { tone: "bad", text: result.why } };
   }
-  // Who was to follow the end has left it meanwhile.
+  // It was read to follow the end, which the cursor has left meanwhile.
   if (state.sought === null && !isAtEnd(state)) return { state, asks: again(state) };
-  const { page, cursor } = told;
+  const { page, cursor } = result;
   const next = { ...found, page, cursor, isReading: false };
   return { state: place.kind === "newest" ? revealed(next, frame) : centred(next, frame) };
 }
 
-/** With something above it, where there is anything. */
+/** Shows some messages above the cursor. */
 function centred(state: MessagesScreen, frame: Frame): MessagesScreen {
   const view = viewOf(state, frame);
   if (view === null) return state;
@@ -273,12 +273,12 @@ function centred(state: MessagesScreen, frame: Frame): MessagesScreen {
 
 function failed(state: MessagesScreen, { ask }: LayerEvent<"failed">): Step<MessagesScreen> {
   if (ask.kind === "messagesAround") return { state: { ...state, isReading: false } };
-  // Who has nothing to look at yet still wants to get there.
+  // With nothing loaded yet, the place is still wanted.
   if (ask.kind === "messagesAt" && state.page !== null) return { state: { ...state, sought: null } };
   return { state: ask.kind === "messageWhole" ? { ...state, whole: null } : state };
 }
 
-/** In place of what was held: what lies beyond is read again when it is needed. */
+/** Replaces the loaded page. */
 function around(
   state: MessagesScreen,
   page: MessagesPage,
@@ -286,13 +286,13 @@ function around(
   { seq }: Ask<"messagesAround">,
 ): Step<MessagesScreen> {
   const { messages = [] } = state.page ?? {};
-  // Somewhere else by now.
+  // The user has moved elsewhere.
   if (seq < (messages[0]?.seq ?? Infinity) || seq > (messages.at(-1)?.seq ?? 0)) return { state };
   const cursor = page.messages[indexOf(page, state.cursor)]?.seq ?? state.cursor;
   return ahead(revealed({ ...state, page, cursor, isReading: false }, frame));
 }
 
-/** Who is on the way somewhere still gets there, who looks at the end goes on doing so, everybody else stays. */
+/** Goes on to the sought place, follows the end if the cursor is there, and otherwise stays. */
 function again(state: MessagesScreen): readonly Asking[] {
   const { page, conversation, sought, cursor } = state;
   if (sought !== null || page === null || page.messages.length === 0 || isAtEnd(state))
@@ -300,11 +300,10 @@ function again(state: MessagesScreen): readonly Asking[] {
   return [{ kind: "messagesAround", conversation, seq: cursor }];
 }
 
-/** Where there is nothing, too: that is its end. */
 const isAtEnd = ({ page, cursor }: MessagesScreen): boolean =>
   page === null || (page.isLast && cursor === (page.messages.at(-1)?.seq ?? cursor));
 
-// ── One message, whole ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── One message, full screen ─────────────────────────────────────────────────────────────────────────────────────────
 
 /** With a margin at both sides. */
 const wholeRoom = ({ rows, columns }: Frame): Room => ({ rows: Math.max(1, rows - headRows), columns: columns - 2 });
@@ -321,10 +320,10 @@ function drawTranscript(state: MessagesScreen, frame: Frame): readonly string[] 
   const { page, typing, conversation, cursor, top } = state;
   const { columns, paint } = frame;
   if (page === null) return ["", "  reading …"];
-  if (page.conversation === null) return ["", `  conversation ${conversation} is not there any more`];
+  if (page.conversation === null) return ["", `  conversation ${conversation} no longer exists`];
   const view = viewOf(state, frame);
   const head = typing === null ? whereLine(state, frame) : goingLine(typing, frame);
-  if (view === null) return [head, rule("", columns, paint), "", "  there are no messages yet"];
+  if (view === null) return [head, rule("", columns, paint), "", "  no messages yet"];
   const rows = seenRows(view, top).map((each) => markedRow(each, cursor, frame));
   const isMore = rows.length < view.rows && !page.isLast;
   return [head, rule("", columns, paint), ...rows, ...(isMore ? [paint.soft("  …")] : [])];
@@ -341,7 +340,7 @@ function whereLine({ page, cursor }: MessagesScreen, { columns, paint, zone }: F
   if (page === null || page.conversation === null) return "";
   const { name, messages } = page.conversation;
   const zoneWords = columns < 90 ? "" : ` · times in ${zone}`;
-  // Where messages were copied in and taken out again, numbers are missing, and do not tell how far one is.
+  // After a transplant was undone, numbers are missing, and the percentage would be wrong.
   const isGapless = (page.messages.at(-1)?.seq ?? 0) <= messages;
   const place = isGapless
     ? `message ${formatCount(cursor)} of ${formatCount(messages)} · ${Math.floor((cursor / messages) * 100)}%`

@@ -1,4 +1,4 @@
-/** Messages below each other as a transcript: what of each is folded, and which rows of it all are seen. */
+/** How the transcript looks: collapsed and expanded messages, and which of their rows are visible. */
 
 import { messageName } from "../../core/model/types.ts";
 import type { MessageId } from "../../core/model/types.ts";
@@ -12,33 +12,30 @@ import { cut, widthOf } from "../../format/width.ts";
 import { clockTime } from "../../format/times.ts";
 import type { Page } from "../../format/page.ts";
 
-/** What rows are made for. */
 export interface View {
-  /** A stretch of the conversation. Never empty. */
+  /** The loaded messages; never empty. */
   readonly messages: readonly ShownMessage[];
-  /** Which are unfolded. */
-  readonly unfolded: ReadonlySet<MessageId>;
+  readonly expanded: ReadonlySet<MessageId>;
   readonly frame: Frame;
-  /** How many rows are seen. */
+  /** How many rows are visible. */
   readonly rows: number;
 }
 
-/** The first row that is seen: of which message, and the how many-th of it. */
+/** The first visible row: its message, and the row within it. */
 export interface Top {
   readonly seq: number;
   readonly row: number;
 }
 
-/** What marks the message that keys act on stands before its rows. */
+/** Room for the mark of the selected message. */
 const markColumns = 2;
 
-/** What a folded text shows, and an unfolded one. */
-const foldedRows = 12;
-const unfoldedRows = 300;
+const collapsedRows = 12;
+const expandedRows = 300;
 
 // ── The rows of a message ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A line on what it is, what it says, and an empty line. Keys ask for the same rows again and again. */
+/** A heading, the text, and an empty line. Cached, since every key needs the same rows. */
 const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) => readonly string[]) =>
   laidOutOnce((message: ShownMessage, page): readonly string[] => {
     const columns = Math.max(10, page.columns - markColumns);
@@ -46,13 +43,13 @@ const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) =
     const body = bodyOf(message, columns, page);
     return [headRow(message, columns, page), ...body.map((text) => soft(`  ${text}`)), ""];
   });
-const foldedRowsOf = rowsOnce(foldedBody);
-const unfoldedRowsOf = rowsOnce(unfoldedBody);
+const collapsedRowsOf = rowsOnce(collapsedBody);
+const expandedRowsOf = rowsOnce(expandedBody);
 
-const rowsOf = ({ frame, unfolded }: View, message: ShownMessage): readonly string[] =>
-  (unfolded.has(message.id) ? unfoldedRowsOf : foldedRowsOf)(message, frame);
+const rowsOf = ({ frame, expanded }: View, message: ShownMessage): readonly string[] =>
+  (expanded.has(message.id) ? expandedRowsOf : collapsedRowsOf)(message, frame);
 
-const asideWords = { branch: "on a branch that was left", note: "a note" } as const;
+const asideWords = { branch: "on an abandoned branch", note: "a note" } as const;
 
 function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number, { paint, zone }: Page): string {
   const why = aside === null ? "" : paint.caution(` (${asideWords[aside]})`);
@@ -63,8 +60,8 @@ function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number,
 
 const indent = 2;
 
-/** Text in a few rows; everything else in one. */
-function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
+/** A few rows of text; one row for anything else. */
+function collapsedBody({ pieces }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
   const room = columns - indent;
   let source = "←";
   return pieces.flatMap(({ kind, lines, count }, at): readonly string[] => {
@@ -91,25 +88,25 @@ function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Page):
 }
 
 function saidRows(lines: readonly string[], count: number, columns: number, paint: Frame["paint"]): readonly string[] {
-  const rows = rowsFrom(lines, startOfText, { columns, rows: foldedRows + 1 });
-  if (rows.length <= foldedRows && lines.length >= count) return rows;
-  return [...rows.slice(0, foldedRows - 1), paint.soft(`… space unfolds it: ${plural(count, "line")} in all`)];
+  const rows = rowsFrom(lines, startOfText, { columns, rows: collapsedRows + 1 });
+  if (rows.length <= collapsedRows && lines.length >= count) return rows;
+  return [...rows.slice(0, collapsedRows - 1), paint.soft(`… ${plural(count, "line")} in all; press space to expand`)];
 }
 
-function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
-  const room = { columns: columns - indent, rows: unfoldedRows + 1 };
+function expandedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
+  const room = { columns: columns - indent, rows: expandedRows + 1 };
   const rows: string[] = [];
   for (const { kind, lines } of pieces) {
-    if (rows.length > unfoldedRows) break;
+    if (rows.length > expandedRows) break;
     if (kind === "thinking") rows.push(paint.soft("thinking"));
     const own = rowsFrom(lines, startOfText, room);
     rows.push(...(kind === "thinking" || kind === "source" ? own.map((each) => paint.soft(each)) : own));
   }
-  if (isWhole && rows.length <= unfoldedRows) return rows;
-  return [...rows.slice(0, unfoldedRows), paint.soft("… enter shows all of it")];
+  if (isWhole && rows.length <= expandedRows) return rows;
+  return [...rows.slice(0, expandedRows), paint.soft("… press ↵ to see all of it")];
 }
 
-// ── What is seen of them ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── The visible rows ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const blocksOf = (view: View): Blocks => ({
   count: view.messages.length,
@@ -119,7 +116,7 @@ const blocksOf = (view: View): Blocks => ({
   },
 });
 
-/** In the stretch; where it is no longer there, what follows it. */
+/** The index of a message, or of the one after it if it is gone. */
 export function indexOf({ messages }: Pick<View, "messages">, seq: number): number {
   const at = messages.findIndex((message) => message.seq >= seq);
   return at === -1 ? messages.length - 1 : at;
@@ -132,14 +129,13 @@ const spotOf = (view: View, { seq, row }: Top): Spot => {
   return { line, row: view.messages[line]?.seq === seq ? Math.min(row, blocksOf(view).heightOf(line) - 1) : 0 };
 };
 
-/** Where one is with the end at the bottom. The last empty row need not be seen. */
+/** The top spot when the end is at the bottom. The last empty row need not be visible. */
 const bottom = (view: View): Spot => lastSpot(blocksOf(view), view.rows + 1);
 
-/** After scrolling by so many rows. */
 export const scrolledTop = (view: View, top: Top, by: number): Top =>
   topOf(view, spotAfter(blocksOf(view), spotOf(view, top), by, by < 0 ? undefined : bottom(view)));
 
-/** Scrolled no further than it takes for a message to be seen; of one that is too long, its beginning. */
+/** Scrolls just far enough to show a message, or the beginning of one that is too long. */
 export function revealing(view: View, top: Top, seq: number): Top {
   const head: Spot = { line: indexOf(view, seq), row: 0 };
   const blocks = blocksOf(view);
@@ -152,7 +148,7 @@ export function revealing(view: View, top: Top, seq: number): Top {
 
 export interface SeenRow {
   readonly message: ShownMessage;
-  /** Which of its rows; 0 says what it is. */
+  /** The row within the message; 0 is the heading. */
   readonly row: number;
   readonly text: string;
 }
@@ -169,14 +165,14 @@ export function seenRows(view: View, top: Top): readonly SeenRow[] {
   return found;
 }
 
-/** The messages of which something is seen, but for an empty line; those that begin there, if there are any. */
+/** The visible messages: those whose heading is visible, if any. */
 export function seenMessages(view: View, top: Top): readonly ShownMessage[] {
   const rows = seenRows(view, top).filter(({ text }) => text !== "");
   const begun = rows.filter(({ row }) => row === 0);
   return [...new Set((begun.length > 0 ? begun : rows).map(({ message }) => message))];
 }
 
-/** A row as it stands on the screen: what keys act on is marked. */
+/** A row on the screen, with the mark if its message is selected. */
 export function markedRow({ message, row, text }: SeenRow, cursor: number, { columns, paint }: Frame): string {
   if (message.seq !== cursor) return `${" ".repeat(markColumns)}${text}`;
   if (row > 0) return text === "" ? "" : `${paint.strong("┃")} ${text}`;

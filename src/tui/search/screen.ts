@@ -1,4 +1,4 @@
-/** Searching, in one conversation or in all: what is typed is looked for at once, and enter goes to where it was said. */
+/** The search screen: searches one conversation or all of them while you type. */
 
 import { messageName } from "../../core/model/types.ts";
 import type { ConversationId } from "../../core/model/types.ts";
@@ -6,7 +6,7 @@ import type { SearchCaveat } from "../../core/model/store.ts";
 import { caveatSentence } from "../../core/recall/grep.ts";
 import { marked } from "../../format/highlight.ts";
 import { opens } from "../contract.ts";
-import type { Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
+import type { Frame, LayerEvent, Module, Destination, Step } from "../contract.ts";
 import { ends, fit, rule } from "../widgets/draw.ts";
 import { drawField, field, pasted, textOf, typed } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
@@ -17,42 +17,41 @@ import { plural } from "../../core/base/format.ts";
 import { cut, wrap } from "../../format/width.ts";
 import { clockTime, spanOf } from "../../format/times.ts";
 
-export interface GrepScreen {
-  readonly kind: "grep";
-  /** The one that it was opened from, if any. */
+export interface SearchScreen {
+  readonly kind: "search";
+  /** The one it was opened from. */
   readonly conversation: ConversationId | null;
   readonly line: Field;
   readonly isTyping: boolean;
   readonly mode: Query["mode"];
   readonly scope: Query["scope"];
   readonly where: Query["where"];
-  /** The newest answer; null where nothing was looked for. */
+  /** The latest result; null without a query. */
   readonly found: Found | null;
   readonly isSearching: boolean;
   readonly list: List;
 }
 
-const hitsOf = ({ found }: GrepScreen): readonly Hit[] => (found?.kind === "found" ? found.hits : []);
+const hitsOf = ({ found }: SearchScreen): readonly Hit[] => (found?.kind === "found" ? found.hits : []);
 
-/** The query, how it is looked for, and what is to be known of the answer. */
+/** The query, the options, and a note on the result. */
 const headRows = 3;
-/** What it is, and what it says. */
 const hitRows = 2;
 
 const roomOf = ({ rows }: Frame): number => Math.max(1, Math.floor((rows - headRows) / hitRows));
 
-const rows = createRows<GrepScreen>({
+const rows = createRows<SearchScreen>({
   count: (state) => hitsOf(state).length,
   place: (_, frame) => ({ above: headRows, rows: roomOf(frame), drawn: roomOf(frame) * hitRows }),
   at: ({ list }, line) => list.top + Math.floor(line / hitRows),
   open: opens(placeOf),
 });
 
-const edit = (state: GrepScreen): Step<GrepScreen> => ({ state: { ...state, isTyping: true } });
-const turnMode = (state: GrepScreen): Step<GrepScreen> =>
+const edit = (state: SearchScreen): Step<SearchScreen> => ({ state: { ...state, isTyping: true } });
+const turnMode = (state: SearchScreen): Step<SearchScreen> =>
   searched({ ...state, mode: state.mode === "regex" ? "full_text" : "regex" });
 
-export const grepModule: Module<GrepScreen> = {
+export const searchModule: Module<SearchScreen> = {
   name: "Search",
   open: (place) => ({
     ...place,
@@ -68,29 +67,30 @@ export const grepModule: Module<GrepScreen> = {
   keys: [
     {
       keys: ["enter"],
-      short: "go there",
-      says: "go to where it was said",
-      disabled: (state) => (hitsOf(state).length === 0 ? "there is nothing to go to" : null),
+      short: "open",
+      help: "open the message, summary or file",
+      disabled: (state) => (hitsOf(state).length === 0 ? "there are no hits" : null),
       does: opens(placeOf),
     },
-    { keys: ["/", "i"], short: "edit", says: "edit what is looked for", does: edit },
+    { keys: ["/", "i"], short: "edit", help: "edit the query", does: edit },
     {
       keys: ["tab"],
       short: "words/regex",
-      says: "look for words, or for a regular expression (while typing, too)",
+      help: "switch between words and a regular expression, also while typing",
       does: turnMode,
     },
     {
       keys: ["w"],
       short: "where",
-      says: "look in this conversation, in all segments of its session, or everywhere",
-      disabled: ({ conversation }) => (conversation === null ? "it was not opened from a conversation" : null),
+      help: "search this conversation, all segments of its session, or everything",
+      disabled: ({ conversation }) =>
+        conversation === null ? "all conversations are searched: the search was not opened from one" : null,
       does: (state) => searched({ ...state, where: after(["conversation", "family", "all"], state.where) }),
     },
     {
       keys: ["v"],
-      short: "in what",
-      says: "look in messages and summaries, in one of them, or in files",
+      short: "what",
+      help: "search messages and summaries, only one of them, or files",
       does: (state) => searched({ ...state, scope: after(["both", "messages", "summaries", "files"], state.scope) }),
     },
     ...rows.keys,
@@ -98,7 +98,7 @@ export const grepModule: Module<GrepScreen> = {
   title: () => "search",
   isTyping: (state) => state.isTyping,
   isBusy: ({ isSearching }) => isSearching,
-  answers: { grep: (state, found, frame) => ({ state: told(state, found, frame) }) },
+  answers: { search: (state, found, frame) => ({ state: withResult(state, found, frame) }) },
   on: {
     ...rows.on,
     key: typing,
@@ -117,26 +117,26 @@ export const grepModule: Module<GrepScreen> = {
 
 const after = <T>(all: readonly [T, ...(readonly T[])], one: T): T => all[all.indexOf(one) + 1] ?? all[0];
 
-// ── Looking for it ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Asks anew; what is shown stays until there is an answer. */
-function searched(state: GrepScreen): Step<GrepScreen> {
+/** Starts a search; the old hits stay until it answers. */
+function searched(state: SearchScreen): Step<SearchScreen> {
   const pattern = textOf(state.line);
   if (pattern.trim() === "")
-    return { state: { ...state, found: null, isSearching: false }, go: { kind: "stop", slot: "grep" } };
+    return { state: { ...state, found: null, isSearching: false }, go: { kind: "stop", slot: "search" } };
   const { mode, scope, where, conversation } = state;
   return {
     state: { ...state, isSearching: true },
-    asks: [{ kind: "grep", pattern, mode, scope, where, conversation, slot: "grep" }],
+    asks: [{ kind: "search", pattern, mode, scope, where, conversation, slot: "search" }],
   };
 }
 
-/** An expression may take its time: it is not looked for anew with everything that is written. */
-function again(state: GrepScreen): Step<GrepScreen> {
+/** A regular expression may be slow, so it is not repeated after every write. */
+function again(state: SearchScreen): Step<SearchScreen> {
   return state.found !== null && !state.isSearching && state.mode === "full_text" ? searched(state) : { state };
 }
 
-function typing(state: GrepScreen, { key }: LayerEvent<"key">, frame: Frame): Step<GrepScreen> {
+function typing(state: SearchScreen, { key }: LayerEvent<"key">, frame: Frame): Step<SearchScreen> {
   const { line } = state;
   switch (key.name) {
     case "tab":
@@ -155,23 +155,22 @@ function typing(state: GrepScreen, { key }: LayerEvent<"key">, frame: Frame): St
   }
 }
 
-/** The cursor stays on what it is on, if that is still found. */
-function told(state: GrepScreen, found: Found, frame: Frame): GrepScreen {
+/** Keeps the cursor on its hit if that is still found. */
+function withResult(state: SearchScreen, found: Found, frame: Frame): SearchScreen {
   const id = hitsOf(state)[state.list.cursor]?.hit.id;
   const hits = found.kind === "found" ? found.hits : [];
   const at = state.list.cursor === 0 ? 0 : hits.findIndex(({ hit }) => hit.id === id);
   const list = seen({ ...state.list, cursor: Math.max(0, at) }, hits.length, roomOf(frame));
-  // Half of an expression is none: what was found before stays below what is wrong with it.
   return { ...state, found, isSearching: false, list };
 }
 
-function placeOf(state: GrepScreen): Place | null {
+function placeOf(state: SearchScreen): Destination | null {
   const hit = hitsOf(state)[state.list.cursor]?.hit;
   switch (hit?.kind) {
     case "message":
       return { kind: "messages", conversation: hit.conversation, at: hit.id };
     case "summary":
-      return { kind: "dag", conversation: hit.conversation, at: hit.id };
+      return { kind: "summaries", conversation: hit.conversation, at: hit.id };
     case "file":
       return { kind: "files", conversation: hit.conversation, at: hit.id };
     default:
@@ -189,7 +188,7 @@ const scopeWords = {
   files: "files",
 } as const;
 
-function draw(state: GrepScreen, frame: Frame): readonly string[] {
+function draw(state: SearchScreen, frame: Frame): readonly string[] {
   const { columns, paint } = frame;
   const { line, isTyping, list } = state;
   const query = isTyping ? drawField(" find", line, columns, paint) : ` ${paint.strong("find")} ${textOf(line)}`;
@@ -206,11 +205,11 @@ function draw(state: GrepScreen, frame: Frame): readonly string[] {
 }
 
 const hints = [
-  'Type what you are looking for: words in any form, "or a phrase".',
-  "tab takes it for a regular expression, in which small letters match capitals too.",
+  'Type words in any form, or "a phrase" in quotes.',
+  "Press tab to search with a regular expression; it is case-insensitive.",
 ];
 
-const howWords = ({ mode, scope, where, conversation }: GrepScreen): string => {
+const howWords = ({ mode, scope, where, conversation }: SearchScreen): string => {
   const place = {
     conversation: `conversation ${conversation}`,
     family: `all segments of conversation ${conversation}`,
@@ -219,17 +218,17 @@ const howWords = ({ mode, scope, where, conversation }: GrepScreen): string => {
   return `${modeWords[mode]} in ${scopeWords[scope]} of ${place}`;
 };
 
-function countWords(state: GrepScreen): string {
+function countWords(state: SearchScreen): string {
   const { found } = state;
   if (found === null) return state.isSearching ? "searching …" : "";
   if (found.kind === "refused") return "";
   const isAll = !found.caveats.some(({ kind }) => kind === "limit");
-  const count = isAll ? plural(found.hits.length, "hit") : `the first ${plural(found.hits.length, "hit")} of more`;
+  const count = isAll ? plural(found.hits.length, "hit") : `first ${plural(found.hits.length, "hit")}`;
   return found.hits.length === 0 ? "" : count;
 }
 
-/** What must be known of the answer: that there is none, or that it is not all. */
-function noteLine(state: GrepScreen, { columns, paint }: Frame): string {
+/** Whether there are no hits, or the result is incomplete. */
+function noteLine(state: SearchScreen, { columns, paint }: Frame): string {
   const { found } = state;
   if (found === null) return rule("", columns, paint);
   if (found.kind === "refused") return paint.bad(fit(` ${found.why}`, columns));
@@ -247,7 +246,7 @@ function caveatWords(caveat: SearchCaveat): string {
       return words;
     }
     case "files":
-      return `${plural(caveat.files, "large text")} moved out to files; v searches inside them`;
+      return `${plural(caveat.files, "large text")} moved out to files; press v to search files`;
     default:
       return caveatSentence(caveat, "flags");
   }
@@ -256,7 +255,7 @@ function caveatWords(caveat: SearchCaveat): string {
 function hitLines(
   { hit, where, snippet, matches }: Hit,
   isSelected: boolean,
-  state: GrepScreen,
+  state: SearchScreen,
   { columns, paint, zone }: Frame,
 ): readonly string[] {
   const { name, what, when } = headOf(hit, zone);
@@ -287,7 +286,7 @@ function headOf(
   }
 }
 
-/** From where on a text is shown so that the first match is seen. */
+/** Where to start a text to show its first match. */
 function shiftOf(text: string, matches: readonly (readonly [number, number])[], columns: number): number {
   const [first] = matches;
   if (first === undefined || first[1] <= columns) return 0;

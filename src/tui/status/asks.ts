@@ -1,4 +1,4 @@
-/** What the status screen asks: how the database stands, and one conversation of it. */
+/** What the status screen asks: the status of the database or a conversation, and a backup. */
 
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
@@ -9,14 +9,13 @@ import type { ConfiguredModel, Status } from "../../format/status.ts";
 import type { Doing, Port } from "../port.ts";
 import { formatBytes } from "../../core/base/format.ts";
 
-export interface Told {
+export interface StatusReport {
   readonly status: Status;
-  /** The fullest contexts, and what they are called. */
+  /** The fullest contexts. */
   readonly fullest: readonly (Pressure & { readonly name: string })[];
   readonly one: One | null;
 }
 
-/** The conversation that was asked for. */
 export interface One {
   readonly conversation: Conversation;
   readonly due: Pressure;
@@ -27,12 +26,14 @@ const compactionsMax = 12;
 const fullestMax = 8;
 
 export const statusAsks = {
-  /** In words: where it is. */
   async backUp(_ask: object, { port }: Doing): Promise<string> {
     const { path, bytes } = await port.backUp();
-    return `a copy is in ${path} (${formatBytes(bytes)})`;
+    return `backed up to ${path} (${formatBytes(bytes)})`;
   },
-  async status({ conversation: id }: { readonly conversation: ConversationId | null }, { port }: Doing): Promise<Told> {
+  async status(
+    { conversation: id }: { readonly conversation: ConversationId | null },
+    { port }: Doing,
+  ): Promise<StatusReport> {
     const lcm = await port.reading();
     const standing = await readStatus(lcm, compactionsMax);
     const share = ({ contextTokens, budget }: Pressure): number => contextTokens / Math.max(1, budget);
@@ -42,8 +43,7 @@ export const statusAsks = {
       return { ...each, name: found === null ? "" : nameOf(found) };
     });
     const conversation = id === null ? null : await lcm.store.conversation(id);
-    if (id !== null && conversation === null)
-      throw new LcmError("not_found", `there is no conversation ${id} any more`);
+    if (id !== null && conversation === null) throw new LcmError("not_found", `conversation ${id} no longer exists`);
     return {
       status: { ...standing, ...(await port.surroundings()), model: await modelOf(port) },
       fullest: await Promise.all(named),
@@ -56,6 +56,6 @@ export const statusAsks = {
   },
 };
 
-/** A status is shown, whatever keeps the model from being found. */
+/** A broken model setting must not hide the rest of the status. */
 const modelOf = async (port: Port): Promise<ConfiguredModel | null> =>
   await port.summariser().catch((error: unknown) => ({ name: null, problem: errorText(error) }));

@@ -5,7 +5,7 @@ import { createPaint } from "../../format/paint.ts";
 import type { Status } from "../../format/status.ts";
 import type { Frame } from "../contract.ts";
 import { advance, open } from "../layers.ts";
-import type { Told } from "./asks.ts";
+import type { StatusReport } from "./asks.ts";
 import { statusModule } from "./screen.ts";
 import type { StatusScreen } from "./screen.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -74,15 +74,15 @@ const status: Status = {
   backups: [{ path: "/state/lcm.db.backup", bytes: 1_000 }],
 };
 
-const told: Told = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
+const report: StatusReport = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
 
 const shown = (room: Frame = frame): string =>
   statusModule
-    .draw({ kind: "status", conversation: null, told, trouble: null, isBackingUp: false, top: 0 }, room)
+    .draw({ kind: "status", conversation: null, report, trouble: null, isBackingUp: false, top: 0 }, room)
     .join("\n");
 
 describe("guarantee 27: one status", () => {
-  it("tells what is stored, pending, compacted, spent, degraded, kept and set", () => {
+  it("shows what is stored, pending and compacted, the model, backups and settings", () => {
     for (const words of [
       /database +\/state\/lcm\.db/,
       /summaries +40, 2 extracted, 1 truncated/,
@@ -106,16 +106,16 @@ describe("guarantee 27: one status", () => {
         assert.ok(widthOf(line) <= columns, line);
   });
 
-  it("asks again when something has changed, and shows what it knew until then", () => {
-    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+  it("reads again after a change, and keeps the old status until then", () => {
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, report };
     const step = advance(statusModule, state, { kind: "changed" }, frame);
     assert.deepEqual(step.asks, [{ kind: "status", conversation: null }]);
-    assert.equal(step.state.told, told);
+    assert.equal(step.state.report, report);
   });
 
-  it("scrolls to its end, and says how far one has come", () => {
+  it("scrolls to its end, and shows the position", () => {
     const small = { ...frame, rows: 10 };
-    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, report };
     const last = advance(statusModule, state, { kind: "pressed", name: "G" }, small);
     assert.match(statusModule.draw(last.state, small).join("\n"), /settings +freshTailCount[^]*100%/);
   });

@@ -1,4 +1,4 @@
-/** How the database stands, or one conversation of it, as `lcm status` tells it, and what compaction did of late. */
+/** The status screen: what `lcm status` reports, pending work and the latest compactions. */
 
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
@@ -7,9 +7,9 @@ import type { Fact } from "../../format/status.ts";
 import { opens } from "../contract.ts";
 import type { Frame, Module } from "../contract.ts";
 import { rule, windowed } from "../widgets/draw.ts";
-import { says } from "../keys.ts";
+import { sharedHelp } from "../keys.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
-import type { One, Told } from "./asks.ts";
+import type { One, StatusReport } from "./asks.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { cut, padEnd, padStart, widthOf } from "../../format/width.ts";
 import { facts } from "../../format/table.ts";
@@ -18,8 +18,8 @@ import { oneLine } from "../../format/safe-text.ts";
 export interface StatusScreen {
   readonly kind: "status";
   readonly conversation: ConversationId | null;
-  /** Null until it has been read. */
-  readonly told: Told | null;
+  /** Null until it is read. */
+  readonly report: StatusReport | null;
   readonly trouble: string | null;
   readonly isBackingUp: boolean;
   readonly top: number;
@@ -31,30 +31,30 @@ const scroll = createScroll<StatusScreen>((state, by, frame) => ({
 }));
 
 const history = opens<StatusScreen>(({ conversation }) => ({ kind: "history", conversation }));
-const search = opens<StatusScreen>(({ conversation }) => ({ kind: "grep", conversation }));
+const search = opens<StatusScreen>(({ conversation }) => ({ kind: "search", conversation }));
 
 export const statusModule: Module<StatusScreen> = {
   name: "Status",
-  open: (place) => ({ ...place, told: null, trouble: null, isBackingUp: false, top: 0 }),
+  open: (place) => ({ ...place, report: null, trouble: null, isBackingUp: false, top: 0 }),
   keys: [
-    { keys: ["u"], short: "history", says: says.history, does: history },
-    { keys: ["/", "S"], short: "search", says: "search what was said", does: search },
+    { keys: ["u"], short: "history", help: sharedHelp.history, does: history },
+    { keys: ["/", "S"], short: "search", help: "search", does: search },
     {
       keys: ["b"],
       short: "backup",
-      says: "copy the database and its files, beside the others",
+      help: "back up the database and its files",
       changes: true,
-      disabled: ({ isBackingUp }) => (isBackingUp ? "a copy is being made" : null),
+      disabled: ({ isBackingUp }) => (isBackingUp ? "a backup is being made" : null),
       does: (state) => ({ state: { ...state, isBackingUp: true }, asks: [{ kind: "backUp" }] }),
     },
     ...scroll.keys,
   ],
   title: ({ conversation }) => (conversation === null ? "status" : `status of ${conversation}`),
-  isUnread: ({ told, trouble }) => told === null && trouble === null,
+  isUnread: ({ report, trouble }) => report === null && trouble === null,
   reads: ({ conversation }) => [{ kind: "status", conversation }],
   isBusy: ({ isBackingUp }) => isBackingUp,
   answers: {
-    status: (state, told) => ({ state: { ...state, told, trouble: null } }),
+    status: (state, report) => ({ state: { ...state, report, trouble: null } }),
     backUp: (state, text) => ({
       state: { ...state, isBackingUp: false },
       asks: [{ kind: "status", conversation: state.conversation }],
@@ -72,13 +72,13 @@ export const statusModule: Module<StatusScreen> = {
 
 const sections: readonly (readonly [title: string, facts: readonly string[]])[] = [
   ["stored", ["database", "conversations", "messages", "summaries", "files", "tokens", "newest", "search"]],
-  ["who writes summaries", ["model", "model calls", "prompts"]],
-  ["kept and set", ["backups", "settings"]],
+  ["model", ["model", "model calls", "prompts"]],
+  ["backups and settings", ["backups", "settings"]],
 ];
 
-function linesOf({ told, trouble }: StatusScreen, frame: Frame): readonly string[] {
-  if (told === null) return ["", `  ${trouble === null ? "reading …" : oneLine(trouble)}`];
-  const { status, one } = told;
+function linesOf({ report, trouble }: StatusScreen, frame: Frame): readonly string[] {
+  if (report === null) return ["", `  ${trouble === null ? "reading …" : oneLine(trouble)}`];
+  const { status, one } = report;
   const known = statusFacts({ ...frame, columns: frame.columns - 4, bounds: frame.columns - 4 }, status);
   const [stored = [], ...others] = sections.map(([title, names]) =>
     section(
@@ -93,7 +93,7 @@ function linesOf({ told, trouble }: StatusScreen, frame: Frame): readonly string
   return [
     ...(one === null ? [] : section(nameOf(one.conversation), oneLines(one, frame), frame)),
     ...stored,
-    ...section("pending work", pendingLines(told, frame), frame),
+    ...section("pending work", pendingLines(report, frame), frame),
     ...section("last compactions", compactionLines(one?.compactions ?? status.compactions, one === null, frame), frame),
     ...others.flat(),
   ];
@@ -105,7 +105,7 @@ const section = (title: string, lines: readonly string[], { columns, paint }: Fr
   "",
 ];
 
-/** All sections have their values below each other. */
+/** Aligns the values of all sections. */
 const nameWidth = "conversations".length;
 
 const factLines = (pairs: readonly Fact[], { columns, paint }: Frame): readonly string[] =>
@@ -129,13 +129,12 @@ function oneLines({ conversation, due }: One, frame: Frame): readonly string[] {
     ["context", `${useBar(use, 24, paint)} ${useShare(use)} of ${formatCount(due.budget)} tokens`],
     ["due", due.kind === "sweep" ? paint.caution(dueWords(due)) : dueWords(due)],
     ["newest", lastMessageAt === null ? "no message yet" : ago(lastMessageAt, now, zone)],
-    ...(caughtUp === 0 ? [] : [["caught up", `${plural(caughtUp, "message")} that came outside a turn`] as const]),
+    ...(caughtUp === 0 ? [] : [["caught up", `${plural(caughtUp, "message")} stored outside a turn`] as const]),
   ];
   return factLines(pairs, frame);
 }
 
-/** What is due, of the fullest contexts. */
-function pendingLines({ status, fullest }: Told, { columns, paint }: Frame): readonly string[] {
+function pendingLines({ status, fullest }: StatusReport, { columns, paint }: Frame): readonly string[] {
   const due = status.pressures.filter(({ kind }) => kind !== "nothing").length;
   const heading =
     due === 0 ? paint.good("nothing is due") : paint.caution(`compaction is due in ${plural(due, "conversation")}`);

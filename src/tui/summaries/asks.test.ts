@@ -7,10 +7,10 @@ import { freshLcms } from "../../../test/support/fresh-lcm.ts";
 import { portOver } from "../../../test/support/robot.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import type { Doing } from "../port.ts";
-import { dagAsks } from "./asks.ts";
-import type { DagTop } from "./asks.ts";
+import { summariesAsks } from "./asks.ts";
+import type { SummaryTree } from "./asks.ts";
 
-const onDatabase = freshLcms("dag-asks");
+const onDatabase = freshLcms("summaries-asks");
 
 async function talk(store: Store, count: number): Promise<ConversationId> {
   const { id } = await store.open({ sessionId: "talk" });
@@ -20,7 +20,7 @@ async function talk(store: Store, count: number): Promise<ConversationId> {
   return id;
 }
 
-/** A conversation of so many messages, and how to ask about it. */
+/** Makes a conversation with this many messages, and returns how to ask about it. */
 const onTalk = async (
   count: number,
   test: (store: Store, conversation: ConversationId, doing: Doing) => Promise<void>,
@@ -35,14 +35,14 @@ const onTalk = async (
     }
   });
 
-const topOf = async (conversation: ConversationId, doing: Doing): Promise<DagTop> =>
-  await dagAsks.dagTop({ conversation }, doing);
+const topOf = async (conversation: ConversationId, doing: Doing): Promise<SummaryTree> =>
+  await summariesAsks.summaryTree({ conversation }, doing);
 
-const inShort = ({ entries }: DagTop): readonly string[] =>
+const inShort = ({ entries }: SummaryTree): readonly string[] =>
   entries.map((entry) => (entry.kind === "summary" ? "summary" : `${entry.count} ${entry.place}`));
 
-describe("what the tree of summaries asks", () => {
-  it("tells raw messages by runs, and the fresh tail from what will be folded", async () =>
+describe("the asks of the summaries screen", () => {
+  it("groups raw messages into runs, and separates the fresh tail", async () =>
     await onTalk(60, async (store, id, doing) => {
       await foldPlaces(store, id, [0, 4], "first");
       await foldPlaces(store, id, [6, 10], "second");
@@ -52,7 +52,7 @@ describe("what the tree of summaries asks", () => {
       assert.equal(top.strip?.rows.length, 1);
     }));
 
-  it("counts raw messages without looking at each, however many there are", async () =>
+  it("counts raw messages without reading each", async () =>
     await onTalk(2_500, async (store, id, doing) => {
       assert.deepEqual(inShort(await topOf(id, doing)), ["2468 older", "32 tail"]);
       await foldPlaces(store, id, [100, 104], "first");
@@ -60,7 +60,7 @@ describe("what the tree of summaries asks", () => {
       assert.deepEqual(inShort(top), ["495 anywhere", "summary", "1968 older", "32 tail"]);
     }));
 
-  it("finds the way down to a summary, in the context or not", async () =>
+  it("finds the path to a summary, inside or outside the context", async () =>
     await onTalk(8, async (store, conversation, doing) => {
       const leaves: SummaryId[] = [];
       for (let place = 0; place < 4; place++)
@@ -70,7 +70,7 @@ describe("what the tree of summaries asks", () => {
       const d1 = await foldPlaces(store, conversation, [0, 1], "d1");
       const other = await foldPlaces(store, conversation, [1, 2], "other d1");
       const d2 = await foldPlaces(store, conversation, [0, 1], "d2");
-      const pathTo = async (summary: SummaryId) => await dagAsks.dagPath({ conversation, summary }, doing);
+      const pathTo = async (summary: SummaryId) => await summariesAsks.summaryPath({ conversation, summary }, doing);
       assert.deepEqual((await pathTo(first))?.path, [d2, d1, first]);
       await dissolveAt(store, conversation, d2);
       await dissolveAt(store, conversation, d1);

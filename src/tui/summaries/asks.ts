@@ -1,7 +1,4 @@
-/**
- * What the tree of summaries asks: the items of the context as ids, what an open summary was made from, what the rows
- * say that are seen, and all of the selected one. However long the conversation is, that much is read and no more.
- */
+/** What the summaries screen asks: the context's items as ids, and details only of visible and selected rows. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { tailOrdinal } from "../../core/compaction/find-runs.ts";
@@ -23,14 +20,14 @@ import { createPaint } from "../../format/paint.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
 import { stripOf } from "./strip.ts";
-import type { Stretch, Strip } from "./strip.ts";
-import type { Entry, Run } from "./tree.ts";
+import type { StripItem, Strip } from "./strip.ts";
+import type { TreeEntry, Run } from "./tree.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
-export interface DagTop {
+export interface SummaryTree {
   readonly conversation: Conversation;
-  readonly entries: readonly Entry[];
-  /** Looked for at once only where that is quick; null where it was not. */
+  readonly entries: readonly TreeEntry[];
+  /** Null if looking for them would be slow. */
   readonly outside: readonly SummaryId[] | null;
   readonly strip: Strip | null;
 }
@@ -39,20 +36,19 @@ interface OfSummary {
   readonly summary: SummaryId;
 }
 
-/** Of the rows that are seen: their ids, or what they say. */
 interface Rows<S, M> {
   readonly summaries: readonly S[];
   readonly messages: readonly M[];
 }
 
-/** What a row says of a summary. */
+/** What a row shows of a summary. */
 export interface SummaryFacts extends Pick<Summary, "id" | "depth" | "level" | "tokens"> {
-  /** How many it was made from. */
+  /** How many sources it was made from. */
   readonly from: number;
   readonly earliestAt: Timestamp;
   readonly latestAt: Timestamp;
   readonly isCarried: boolean;
-  /** Whether its text no longer fits its sources. */
+  /** Whether its text no longer matches its sources. */
   readonly isStale: boolean;
   readonly opening: string;
 }
@@ -61,79 +57,80 @@ export interface MessageFacts extends Pick<Message, "id" | "role" | "tokens" | "
   readonly opening: string;
 }
 
-/** The way down to a summary, itself the last, and what each on it was made from. */
-export interface DagPath {
+/** The path from the top down to a summary, which is the last. */
+export interface SummaryPath {
   readonly path: readonly SummaryId[];
   readonly sources: ReadonlyMap<SummaryId, Sources>;
   readonly isOutside: boolean;
 }
 
-export type DagDetail =
+export type ItemDetail =
   | {
       readonly kind: "summary";
       readonly summary: Omit<Summary, "previousContext">;
       readonly sources: Sources;
-      /** What was made from it, and which of a later segment carries its text. */
+      /** Summaries made from it, and those of later segments that carry its text. */
       readonly derived: readonly SummaryId[];
       readonly carriedBy: readonly SummaryId[];
-      /** The conversation of the summary whose text it carries; null where there is none, or none any more. */
+      /** The conversation of the summary whose text it carries, if that still exists. */
       readonly origin: ConversationId | null;
     }
   | { readonly kind: "message"; readonly message: MessageFacts & { readonly seq: number }; readonly text: string };
 
-/** What came before a summary: as its prompt was given it, as a rewrite's would be, or nothing. */
+/** The previous context of a summary: as recorded with it, and as a rewrite would compute it. */
 export interface Previous {
   readonly summary: Pick<Summary, "id" | "depth" | "level" | "model">;
   readonly recorded: string | null;
   readonly recomputed: Pick<Summary, "id" | "text"> | null;
 }
 
-/** Items of a context that are looked at one by one. Of more, the older summaries are, and raw messages are counted. */
+/** Newest items that are read one by one; of older ones, summaries are read and messages only counted. */
 const itemsMax = 2_000;
-/** Summaries of a context, in all. */
 const summariesMax = 10_000;
-/** Up to so many summaries of a conversation, those that nothing uses are looked for unasked. */
+/** Up to this many summaries, those outside the context are looked for right away. */
 const quickSummaries = 2_000;
 const outsideMax = 1_000;
 const openingWidth = 200;
 const messageCharacters = 20_000;
 const batch = 500;
 
-export const dagAsks = {
-  dagTop: reads(async (lcm, { conversation: id }: OfConversation, { signal }): Promise<DagTop> => {
+export const summariesAsks = {
+  summaryTree: reads(async (lcm, { conversation: id }: OfConversation, { signal }): Promise<SummaryTree> => {
     const conversation = await lcm.store.conversation(id);
-    if (conversation === null) throw new LcmError("not_found", `there is no conversation ${id} any more`);
+    if (conversation === null) throw new LcmError("not_found", `conversation ${id} no longer exists`);
     const isQuick = conversation.totals.summaries <= quickSummaries;
     const entries = await readEntries(lcm, conversation);
     return {
       conversation,
       entries,
       outside: isQuick ? await lcm.store.unused(id, outsideMax) : null,
-      strip: stripOf(await readStretches(lcm, entries, signal), conversation.lastMessageAt),
+      strip: stripOf(await readStripItems(lcm, entries, signal), conversation.lastMessageAt),
     };
   }),
-  dagOutside: reads(
+  summariesOutside: reads(
     async ({ store }, { conversation }: OfConversation) => await store.unused(conversation, outsideMax),
   ),
-  dagSources: reads(async ({ store }, { ids }: { readonly ids: readonly SummaryId[] }) => await store.sources(ids)),
-  dagFacts: reads(async ({ store }, { summaries, messages }: Rows<SummaryId, MessageId>) => {
+  summarySources: reads(async ({ store }, { ids }: { readonly ids: readonly SummaryId[] }) => await store.sources(ids)),
+  rowFacts: reads(async ({ store }, { summaries, messages }: Rows<SummaryId, MessageId>) => {
     const sources = await store.sources(summaries);
     return {
       summaries: (await store.summaries({ ids: summaries })).map((each) => summaryFacts(each, sources.get(each.id))),
       messages: (await store.messages({ ids: messages })).map(messageFacts),
     };
   }),
-  dagPath: reads(async ({ store }, { conversation, summary }: OfSummary & OfConversation): Promise<DagPath | null> => {
-    const [found] = await store.summaries({ ids: [summary] });
-    if (found?.conversation !== conversation) return null;
-    const shown = await store.context(conversation, { kind: "summary", limit: summariesMax, keep: "newest" });
-    const { path, isOutside } = await pathTo(store, new Set(shown.map(({ id }) => id)), summary);
-    return { path, isOutside, sources: await store.sources(path.slice(0, -1)) };
-  }),
-  dagDetail: reads(async ({ store }, { of }: { readonly of: SummaryId | MessageId }) =>
+  summaryPath: reads(
+    async ({ store }, { conversation, summary }: OfSummary & OfConversation): Promise<SummaryPath | null> => {
+      const [found] = await store.summaries({ ids: [summary] });
+      if (found?.conversation !== conversation) return null;
+      const shown = await store.context(conversation, { kind: "summary", limit: summariesMax, keep: "newest" });
+      const { path, isOutside } = await pathTo(store, new Set(shown.map(({ id }) => id)), summary);
+      return { path, isOutside, sources: await store.sources(path.slice(0, -1)) };
+    },
+  ),
+  itemDetail: reads(async ({ store }, { of }: { readonly of: SummaryId | MessageId }) =>
     typeof of === "number" ? await messageDetail(store, of) : await summaryDetail(store, of),
   ),
-  dagPrevious: reads(async ({ store }, { summary: id }: OfSummary): Promise<Previous> => {
+  summaryPrevious: reads(async ({ store }, { summary: id }: OfSummary): Promise<Previous> => {
     const summary = await mustFind(store, id);
     const { depth, level, model, previousContext: recorded } = summary;
     const before = recorded === null && depth <= 1 ? await summaryBefore(store, summary) : null;
@@ -143,7 +140,7 @@ export const dagAsks = {
 
 // ── The context ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function readEntries({ store, settings }: Lcm, { id, totals }: Conversation): Promise<readonly Entry[]> {
+async function readEntries({ store, settings }: Lcm, { id, totals }: Conversation): Promise<readonly TreeEntry[]> {
   const items = await store.context(id, { limit: itemsMax, keep: "newest" });
   const tail = await tailOrdinal(store, id, settings.freshTailCount);
   const entries = entriesOf(items, tail);
@@ -157,7 +154,7 @@ async function readEntries({ store, settings }: Lcm, { id, totals }: Conversatio
   const tokens = totals.contextMessageTokens - runs.reduce((sum, run) => sum + run.tokens, 0);
   const [first, ...others] = entries;
   if (oldest?.kind !== "message" || count <= 0) return [...older.map(toEntry), ...entries];
-  // Without summaries between them, they are the beginning of the first run; else nobody knows where among those they lie.
+  // Without summaries among them they extend the first run; otherwise their places are unknown.
   if (older.length === 0 && first?.kind === "run" && first.place === "older")
     return [{ ...first, first: oldest.id, count: first.count + count, tokens: first.tokens + tokens }, ...others];
   const place = older.length === 0 ? "older" : "anywhere";
@@ -165,10 +162,10 @@ async function readEntries({ store, settings }: Lcm, { id, totals }: Conversatio
   return [run, ...older.map(toEntry), ...entries];
 }
 
-const toEntry = ({ id }: { readonly id: SummaryId }): Entry => ({ kind: "summary", id });
+const toEntry = ({ id }: { readonly id: SummaryId }): TreeEntry => ({ kind: "summary", id });
 
-function entriesOf(items: readonly ContextItem[], tail: number): readonly Entry[] {
-  const entries: Entry[] = [];
+function entriesOf(items: readonly ContextItem[], tail: number): readonly TreeEntry[] {
+  const entries: TreeEntry[] = [];
   for (const item of items) {
     if (item.kind === "summary") {
       entries.push(toEntry(item));
@@ -186,13 +183,13 @@ function entriesOf(items: readonly ContextItem[], tail: number): readonly Entry[
   return entries;
 }
 
-/** Texts come along with when a summary begins, so they are read in batches and let go. */
-async function readStretches(
+/** In batches, since every summary is read with its text. */
+async function readStripItems(
   { store }: Lcm,
-  entries: readonly Entry[],
+  entries: readonly TreeEntry[],
   signal: AbortSignal,
-): Promise<readonly Stretch[]> {
-  const stretches: Stretch[] = [];
+): Promise<readonly StripItem[]> {
+  const strip: StripItem[] = [];
   for (let from = 0; from < entries.length; from += batch) {
     signal.throwIfAborted();
     const some = entries.slice(from, from + batch);
@@ -200,31 +197,31 @@ async function readStretches(
       ids: some.flatMap((each) => (each.kind === "summary" ? [each.id] : [])),
     });
     const messages = await store.messages({ ids: some.flatMap((each) => (each.kind === "run" ? [each.first] : [])) });
-    const byId = new Map<unknown, Stretch>([
-      ...summaries.map((each): [SummaryId, Stretch] => [each.id, summaryStretch(each)]),
-      ...messages.map((each): [MessageId, Stretch] => [each.id, { depth: -1, from: each.at }]),
+    const byId = new Map<unknown, StripItem>([
+      ...summaries.map((each): [SummaryId, StripItem] => [each.id, stripItemOf(each)]),
+      ...messages.map((each): [MessageId, StripItem] => [each.id, { depth: -1, from: each.at }]),
     ]);
     for (const entry of some) {
-      const stretch = byId.get(entry.kind === "summary" ? entry.id : entry.first);
+      const item = byId.get(entry.kind === "summary" ? entry.id : entry.first);
       const isTail = entry.kind === "run" && entry.place === "tail";
-      if (stretch !== undefined) stretches.push(isTail ? { ...stretch, isTail } : stretch);
+      if (item !== undefined) strip.push(isTail ? { ...item, isTail } : item);
     }
   }
-  return stretches;
+  return strip;
 }
 
-const summaryStretch = ({ depth, earliestAt, createdAt, carriedFrom }: Summary): Stretch => ({
+const stripItemOf = ({ depth, earliestAt, createdAt, carriedFrom }: Summary): StripItem => ({
   depth,
   from: earliestAt ?? createdAt,
   ...(carriedFrom === null ? {} : { isHollow: true }),
 });
 
-/** From an item of the context down to a summary; else from what nothing was made from. */
+/** From an item of the context, or from a summary that nothing was made from, down to a summary. */
 async function pathTo(
   store: Store,
   shown: ReadonlySet<unknown>,
   id: SummaryId,
-): Promise<Pick<DagPath, "path" | "isOutside">> {
+): Promise<Pick<SummaryPath, "path" | "isOutside">> {
   const below = new Map<SummaryId, SummaryId | null>([[id, null]]);
   const down = (from: SummaryId): readonly SummaryId[] => {
     const path: SummaryId[] = [];
@@ -232,7 +229,7 @@ async function pathTo(
     return path;
   };
   let head: SummaryId = id;
-  // A summary that was dissolved still derives from its sources: only one of several ways up may lead to the context.
+  // A dissolved summary still derives from its sources, so only one of several paths up may lead to the context.
   for (const each of below.keys()) {
     if (shown.has(each)) return { path: down(each), isOutside: false };
     const above = (await store.derived([each])).get(each) ?? [];
@@ -242,7 +239,7 @@ async function pathTo(
   return { path: down(head), isOutside: true };
 }
 
-// ── What rows say ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Rows and details ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 function summaryFacts(summary: Summary, sources: Sources | undefined): SummaryFacts {
   const { id, depth, level, tokens, earliestAt, latestAt, createdAt, carriedFrom, rewriteReason } = summary;
@@ -265,7 +262,7 @@ const messageFacts = (message: Message): MessageFacts => {
   return { id, role, tokens, at, opening: inShort(message).slice(0, openingWidth) };
 };
 
-async function summaryDetail(store: Store, id: SummaryId): Promise<DagDetail> {
+async function summaryDetail(store: Store, id: SummaryId): Promise<ItemDetail> {
   const { previousContext: _, ...summary } = await mustFind(store, id);
   const { carriedFrom } = summary;
   const [origin] = carriedFrom === null ? [] : await store.summaries({ ids: [carriedFrom] });
@@ -281,14 +278,15 @@ async function summaryDetail(store: Store, id: SummaryId): Promise<DagDetail> {
 
 async function mustFind(store: Store, id: SummaryId): Promise<Summary> {
   const [summary] = await store.summaries({ ids: [id] });
-  if (summary === undefined) throw new LcmError("not_found", `there is no summary ${id} any more`);
+  if (summary === undefined) throw new LcmError("not_found", `summary ${id} no longer exists`);
   return summary;
 }
 
-async function messageDetail(store: Store, id: MessageId): Promise<DagDetail> {
+async function messageDetail(store: Store, id: MessageId): Promise<ItemDetail> {
   const [message] = await store.messages({ ids: [id] });
-  if (message === undefined) throw new LcmError("not_found", `there is no message ${id} any more`);
+  if (message === undefined) throw new LcmError("not_found", `message ${id} no longer exists`);
   const text = wholeLines({ paint: createPaint(false) }, message).join("\n");
-  const cut = text.length > messageCharacters ? `${text.slice(0, messageCharacters)}\n… enter shows all of it` : text;
+  const cut =
+    text.length > messageCharacters ? `${text.slice(0, messageCharacters)}\n… press ↵ to see all of it` : text;
   return { kind: "message", message: { ...messageFacts(message), seq: message.seq }, text: cut };
 }

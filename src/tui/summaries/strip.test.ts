@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createPaint } from "../../format/paint.ts";
 import { drawAxis, drawStrip, stripHeight, stripOf } from "./strip.ts";
-import type { Spot, Stretch } from "./strip.ts";
+import type { StripCursor, StripItem } from "./strip.ts";
 import { msToTimestamp } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { widthOf } from "../../format/width.ts";
@@ -11,15 +11,15 @@ import { widthOf } from "../../format/width.ts";
 const hour = (hours: number): Timestamp => msToTimestamp(Date.UTC(2026, 0, 1) + hours * 3_600_000);
 const paint = createPaint(false);
 
-const drawn = (stretches: readonly Stretch[], lastAt: number, spot: Spot | null = null): readonly string[] => {
+const drawn = (stretches: readonly StripItem[], lastAt: number, spot: StripCursor | null = null): readonly string[] => {
   const strip = stripOf(stretches, hour(lastAt));
   assert.ok(strip !== null);
   return drawStrip(strip, spot, 25, paint);
 };
 
 describe("the strip of depth over time", () => {
-  it("shows each item of the context at its depth, what it stands on below, and the fresh tail", () => {
-    const context: readonly Stretch[] = [
+  it("shows each item at its depth, its sources below, and the fresh tail", () => {
+    const context: readonly StripItem[] = [
       { depth: 2, from: hour(0) },
       { depth: 1, from: hour(10) },
       { depth: 0, from: hour(15) },
@@ -33,14 +33,14 @@ describe("the strip of depth over time", () => {
     ]);
   });
 
-  it("shows where one summary of the context ends and the next begins, if both are wide enough", () => {
-    const wide = [0, 10].map((from): Stretch => ({ depth: 0, from: hour(from) }));
+  it("shows the edges between summaries that are wide enough", () => {
+    const wide = [0, 10].map((from): StripItem => ({ depth: 0, from: hour(from) }));
     assert.deepEqual(drawn(wide, 20), [" d0 ██████████▐█████████"]);
-    const narrow = Array.from({ length: 20 }, (_, from): Stretch => ({ depth: 0, from: hour(from) }));
+    const narrow = Array.from({ length: 20 }, (_, from): StripItem => ({ depth: 0, from: hour(from) }));
     assert.deepEqual(drawn(narrow, 20), [" d0 ████████████████████"]);
   });
 
-  it("shows nothing below a summary whose text was carried over", () => {
+  it("shows nothing below a carried summary", () => {
     assert.deepEqual(
       drawn(
         [
@@ -53,24 +53,24 @@ describe("the strip of depth over time", () => {
     );
   });
 
-  it("marks the selected one by shape", () => {
+  it("marks the selected item by shape", () => {
     assert.deepEqual(drawn([{ depth: 1, from: hour(0) }], 20, { depth: 0, from: hour(5), to: hour(8) }), [
       " d1 ████████████████████",
       " d0 ░░░░░▓▓▓░░░░░░░░░░░░",
     ]);
   });
 
-  it("keeps the fresh tail in sight beside what is selected just before it", () => {
-    const context: readonly Stretch[] = [
+  it("keeps the fresh tail visible beside the selected item", () => {
+    const context: readonly StripItem[] = [
       { depth: 0, from: hour(0) },
       { depth: -1, from: hour(19.9), isTail: true },
     ];
     assert.deepEqual(drawn(context, 20, { depth: 0, from: hour(10), to: hour(19.9) }), [" d0 ██████████▓▓▓▓▓▓▓▓▓━"]);
   });
 
-  it("has one row for all depths that are too many", () => {
+  it("shows depths beyond the limit in one row", () => {
     const lines = drawn(
-      Array.from({ length: 8 }, (_, place): Stretch => ({ depth: 7 - place, from: hour(place) })),
+      Array.from({ length: 8 }, (_, place): StripItem => ({ depth: 7 - place, from: hour(place) })),
       8,
       { depth: 6, from: hour(1), to: hour(2) },
     );
@@ -78,12 +78,12 @@ describe("the strip of depth over time", () => {
     assert.match(lines[0] ?? "", /^ d4\+ *█+▓+/);
   });
 
-  it("is there as soon as something was said, and not before", () => {
+  it("exists as soon as there is a message", () => {
     assert.equal(stripOf([], null), null);
     assert.deepEqual(drawn([{ depth: -1, from: hour(0), isTail: true }], 0), [" d0 ━━━━━━━━━━━━━━━━━━━━"]);
   });
 
-  it("is as wide as its room, whatever it shows", () => {
+  it("is always as wide as its room", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ depth: fc.integer({ min: -1, max: 9 }), at: fc.nat(5_000) }), { minLength: 1 }),
@@ -92,7 +92,7 @@ describe("the strip of depth over time", () => {
         (items, columns, lastAt) => {
           const stretches = items
             .toSorted((one, other) => one.at - other.at)
-            .map(({ depth, at }): Stretch => ({ depth, from: hour(at) }));
+            .map(({ depth, at }): StripItem => ({ depth, from: hour(at) }));
           const strip = stripOf(stretches, hour(lastAt));
           assert.ok(strip !== null);
           const lines = drawStrip(strip, { depth: 0, from: hour(lastAt), to: hour(5_000) }, columns, paint);

@@ -1,6 +1,6 @@
 /**
- * The shape of a conversation's summaries at a glance: time from left to right, depth from the bottom up. The context
- * alone tells all of it: what stands below a summary of depth n are summaries of every lesser depth, over the same time.
+ * The strip above the tree: summaries over time (left to right) and depth (bottom up). The context suffices to draw it,
+ * since below a summary of depth n there are summaries of every lesser depth over the same time.
  */
 
 import type { Paint } from "../../format/paint.ts";
@@ -9,59 +9,56 @@ import type { Timestamp } from "../../core/base/time.ts";
 import { cut, padEnd, widthOf } from "../../format/width.ts";
 import { clockTime } from "../../format/times.ts";
 
-/** An item of the context, or a run of raw messages (depth -1), by when it begins. */
-export interface Stretch {
+/** An item of the context, or a run of raw messages (depth -1), with its start. */
+export interface StripItem {
   readonly depth: number;
   readonly from: Timestamp;
-  /** Whether there is nothing below it, because its text was carried over. */
+  /** A carried summary, which has nothing below it. */
   readonly isHollow?: true;
-  /** Whether these are messages of the fresh tail. */
+  /** The fresh tail. */
   readonly isTail?: true;
 }
 
 const cells = ["none", "below", "shown", "begin", "raw", "tail"] as const;
-/**
- * What stands for a piece of time at one depth; `begin` is where a summary of the context does. The later in the list,
- * the rather it is told.
- */
+/** What is drawn for a slice of time at one depth. Later entries take precedence. */
 type Cell = (typeof cells)[number];
 
 export interface Strip {
   readonly from: Timestamp;
   readonly to: Timestamp;
-  /** By depth, and in equal pieces of time; raw messages stand in the row of the leaves. */
+  /** By depth, then by equal slices of time; raw messages are in the row of the leaves. */
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Finer than most terminals are wide. */
-const pieces = 200;
+/** More than most terminals have columns. */
+const slices = 200;
 
-/** Null where nothing was said yet. Silence belongs to what was said before it. */
-export function stripOf(stretches: readonly Stretch[], lastAt: Timestamp | null): Strip | null {
-  const [first, ...others] = stretches.map((each) => each.from);
+/** Null without messages. An item lasts until the next one begins. */
+export function stripOf(items: readonly StripItem[], lastAt: Timestamp | null): Strip | null {
+  const [first, ...others] = items.map((each) => each.from);
   if (first === undefined) return null;
-  // A copy that was put in front may be of later times.
+  // A transplanted item at the front may be newer than those after it.
   const from = others.reduce((least, each) => (each < least ? each : least), first);
   const to = lastAt === null || lastAt < from ? from : lastAt;
-  const deepest = stretches.reduce((most, { depth }) => Math.max(most, depth), 0);
-  const rows = Array.from({ length: deepest + 1 }, () => Array.from({ length: pieces }, (): Cell => "none"));
-  for (const [at, stretch] of stretches.entries()) {
-    const [begin, end] = piecesOf({ from, to }, stretch.from, stretches[at + 1]?.from ?? to, pieces);
-    for (let piece = begin; piece <= end; piece++) {
+  const deepest = items.reduce((most, { depth }) => Math.max(most, depth), 0);
+  const rows = Array.from({ length: deepest + 1 }, () => Array.from({ length: slices }, (): Cell => "none"));
+  for (const [at, item] of items.entries()) {
+    const [begin, end] = slicesOf({ from, to }, item.from, items[at + 1]?.from ?? to, slices);
+    for (let slice = begin; slice <= end; slice++) {
       const mark = (depth: number, cell: Cell): void => {
         const row = rows[depth];
-        if (row !== undefined && cells.indexOf(cell) > cells.indexOf(row[piece] ?? "none")) row[piece] = cell;
+        if (row !== undefined && cells.indexOf(cell) > cells.indexOf(row[slice] ?? "none")) row[slice] = cell;
       };
-      if (stretch.depth < 0) mark(0, stretch.isTail === true ? "tail" : "raw");
-      else mark(stretch.depth, piece === begin ? "begin" : "shown");
-      for (let depth = 0; depth < stretch.depth && stretch.isHollow !== true; depth++) mark(depth, "below");
+      if (item.depth < 0) mark(0, item.isTail === true ? "tail" : "raw");
+      else mark(item.depth, slice === begin ? "begin" : "shown");
+      for (let depth = 0; depth < item.depth && item.isHollow !== true; depth++) mark(depth, "below");
     }
   }
   return { from, to, rows };
 }
 
-/** The first and the last of so many equal pieces of time that a stretch of it touches. */
-function piecesOf(
+/** The first and last of `count` equal slices of time that an interval touches. */
+function slicesOf(
   { from, to }: Pick<Strip, "from" | "to">,
   begin: Timestamp,
   end: Timestamp,
@@ -71,15 +68,15 @@ function piecesOf(
   const length = timestampToMs(to) - start;
   if (length <= 0) return [0, count - 1];
   const place = (at: Timestamp): number => ((timestampToMs(at) - start) / length) * count;
-  const within = (piece: number): number => Math.max(0, Math.min(piece, count - 1));
+  const within = (slice: number): number => Math.max(0, Math.min(slice, count - 1));
   const first = within(Math.floor(place(begin)));
   return [first, Math.max(first, within(Math.ceil(place(end)) - 1))];
 }
 
-// ── Drawing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What keys act on: where in time, and at which depth. */
-export interface Spot {
+/** The selected row in the strip. */
+export interface StripCursor {
   readonly depth: number;
   readonly from: Timestamp;
   readonly to: Timestamp;
@@ -87,20 +84,20 @@ export interface Spot {
 
 const shapes: Readonly<Record<Cell, string>> = { none: " ", below: "░", shown: "█", begin: "▐", raw: "─", tail: "━" };
 const chosen = "▓";
-/** Where all summaries of a row are this wide, it is told where each begins; else some edges would pass for all. */
+/** Edges between summaries are drawn only if all summaries of a row are at least this wide. */
 const edgeColumns = 3;
 
-/** More depths share the uppermost row. */
+/** Deeper levels share the top row. */
 const rowsMax = 5;
 const labelColumns = 4;
 
 export const stripHeight = ({ rows }: Strip): number => Math.min(rowsMax, rows.length);
 
-export function drawStrip(strip: Strip, spot: Spot | null, columns: number, paint: Paint): readonly string[] {
+export function drawStrip(strip: Strip, spot: StripCursor | null, columns: number, paint: Paint): readonly string[] {
   const width = columns - labelColumns - 1;
   if (width < 1) return [];
   const height = stripHeight(strip);
-  const [first, last] = spot === null ? [0, -1] : piecesOf(strip, spot.from, spot.to, width);
+  const [first, last] = spot === null ? [0, -1] : slicesOf(strip, spot.from, spot.to, width);
   return Array.from({ length: height }, (_, place) => {
     const depth = height - 1 - place;
     const isTop = place === 0 && strip.rows.length > height;
@@ -127,22 +124,22 @@ function painted(cell: Cell, depth: number, paint: Paint): string {
   return cell === "raw" ? paint.role("user", shape) : paint.depth(depth, shape);
 }
 
-/** Of the pieces that fall into one of so many columns, what is rather told. */
+/** The cell with the highest precedence among the slices of a column. */
 function mostIn(rows: readonly (readonly Cell[])[], column: number, width: number): Cell {
-  const from = Math.floor((column * pieces) / width);
-  const to = Math.max(from + 1, Math.floor(((column + 1) * pieces) / width));
+  const from = Math.floor((column * slices) / width);
+  const to = Math.max(from + 1, Math.floor(((column + 1) * slices) / width));
   const most = rows.flatMap((row) => row.slice(from, to)).map((cell) => cells.indexOf(cell));
   return cells[Math.max(...most)] ?? "none";
 }
 
 const dayLength = "2026-02-17".length;
 
-/** The line below the strip: when it begins and ends, and what the shapes mean, as far as there is room. */
+/** The line below the strip: start, end and, if there is room, a legend. */
 export function drawAxis({ from, to }: Strip, columns: number, zone: string, paint: Paint): string {
   const [begin, end] = [clockTime(from, zone), clockTime(to, zone)];
   const isDay = begin.slice(0, dayLength) === end.slice(0, dayLength);
-  const told = (time: string): string => ` ${isDay ? time : time.slice(0, dayLength)} `;
-  const [left, right] = [told(begin), told(end)];
+  const label = (time: string): string => ` ${isDay ? time : time.slice(0, dayLength)} `;
+  const [left, right] = [label(begin), label(end)];
   const legend = [
     `${shapes.shown} in context`,
     `${shapes.below} below`,

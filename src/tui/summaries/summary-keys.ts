@@ -1,21 +1,21 @@
-/** What can be done with a summary, wherever one is selected: rewrite it, dissolve it, see what its prompt was told. */
+/** Keys for a selected summary, shared by screens: rewrite, dissolve, show its previous context. */
 
 import type { SummaryId } from "../../core/model/types.ts";
 import { textLines } from "../../format/passages.ts";
 import { goTo } from "../contract.ts";
-import type { Answers, Binding, Frame, Place, Step } from "../contract.ts";
+import type { Answers, Binding, Frame, Destination, Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
 import type { OfConversation } from "../port.ts";
 import type { Previous } from "./asks.ts";
 import { wrap } from "../../format/width.ts";
 
-/** `disabled`: why there is no summary. */
+/** `disabled`: why no summary is selected. */
 export function summaryKeys<S extends OfConversation>(
   selected: (state: S) => SummaryId | null,
   disabled: (state: S) => string | null,
 ) {
   const key = (
-    words: Pick<Binding<S>, "keys" | "says" | "short" | "changes">,
+    words: Pick<Binding<S>, "keys" | "help" | "short" | "changes">,
     act: (state: S, summary: SummaryId) => Omit<Step<S>, "state">,
   ): Binding<S> => ({
     ...words,
@@ -26,37 +26,36 @@ export function summaryKeys<S extends OfConversation>(
     },
   });
   const answers: Answers<S> = {
-    dagPrevious: (state, told, frame) => ({ state, ...goTo(previousText(told, frame)) }),
+    summaryPrevious: (state, result, frame) => ({ state, ...goTo(previousText(result, frame)) }),
   };
   return {
     answers,
     rewrite: key(
-      { keys: ["w", "r"], short: "rewrite", says: "have the summary's text written anew", changes: true },
+      { keys: ["w", "r"], short: "rewrite", help: "rewrite the summary with a model", changes: true },
       ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { summary } }),
     ),
     rewrites: key(
-      { keys: ["W"], says: "have it and all below it written anew", changes: true },
+      { keys: ["W"], help: "rewrite the summary and everything below it", changes: true },
       ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { subtree: summary } }),
     ),
     dissolve: key(
-      { keys: ["d"], short: "dissolve", says: "put what the summary was made from back in its place", changes: true },
+      { keys: ["d"], short: "dissolve", help: "dissolve the summary into its sources", changes: true },
       ({ conversation }, summary) => goTo({ kind: "dissolve", conversation, summary }),
     ),
-    previous: key(
-      { keys: ["p"], says: "show what the summary's prompt was told of what came before" },
-      (_, summary) => ({ asks: [{ kind: "dagPrevious", summary }] }),
-    ),
+    previous: key({ keys: ["p"], help: "show the previous context its prompt contained" }, (_, summary) => ({
+      asks: [{ kind: "summaryPrevious", summary }],
+    })),
   };
 }
 
-export function previousText({ summary, recorded, recomputed }: Previous, frame: Frame): Place {
+export function previousText({ summary, recorded, recomputed }: Previous, frame: Frame): Destination {
   const width = textPage(frame).columns;
   const title = `previous context of ${summary.id}`;
   if (recorded !== null) return { kind: "text", title, lines: textLines({ bounds: width }, recorded, "") };
   const now =
     recomputed === null
-      ? ["A rewrite would be given none: nothing stands before it."]
-      : [`A rewrite would be given this, recomputed from what stands before it now (${recomputed.id}):`];
+      ? ["A rewrite would get none: nothing comes before it."]
+      : [`A rewrite would get this, recomputed from the summary before it (${recomputed.id}):`];
   return {
     kind: "text",
     title,
@@ -69,7 +68,7 @@ export function previousText({ summary, recorded, recomputed }: Previous, frame:
 }
 
 function whyNone({ depth, level, model }: Previous["summary"]): string {
-  if (depth > 1) return "None was given: only leaves and summaries of depth 1 are told what came before.";
-  if (model === null && level !== "normal") return "None was given: its text was made without a model.";
-  return "None is recorded: nothing stood before it, or whoever made it did not keep what did.";
+  if (depth > 1) return "None: only leaves and summaries of depth 1 get previous context.";
+  if (model === null && level !== "normal") return "None: its text was made without a model.";
+  return "None is recorded: nothing came before it, or the program that made it did not record it.";
 }

@@ -27,7 +27,7 @@ const shape = (rows: readonly Row[]): readonly string[] =>
   rows.map((row) => `${"  ".repeat(row.indent)}${row.kind === "note" ? row.words : keyOf(row)}`);
 
 describe("the tree of summaries", () => {
-  it("is what is open, in the order of the conversation, and at the end what the context does not reach", () => {
+  it("lists open rows in the order of the conversation, then summaries outside the context", () => {
     assert.deepEqual(shape(rowsOf(tree)), [
       "sum_top",
       "  sum_a",
@@ -45,7 +45,7 @@ describe("the tree of summaries", () => {
     ]);
   });
 
-  it("says while something is read, and where there is nothing", () => {
+  it("shows that something is being read, or that there is nothing", () => {
     const open = new Set(["sum_top", "sum_a", outsideKey]);
     const sources = new Map([...tree.sources, ["sum_gone", ofSummaries()] as const]);
     assert.deepEqual(shape(rowsOf({ ...tree, open, sources, outside: null })).slice(1), [
@@ -57,12 +57,12 @@ describe("the tree of summaries", () => {
       "  looking for them …",
     ]);
     assert.deepEqual(shape(rowsOf({ ...tree, open: new Set(["sum_gone", outsideKey]), sources })).slice(-1), [
-      "    nothing: its text is all there is",
+      "    no sources: only its text exists",
     ]);
     assert.deepEqual(shape(rowsOf({ ...tree, open: new Set(), outside: [] })), ["sum_top", "tail"]);
   });
 
-  it("has an end where a damaged graph leads in a circle", () => {
+  it("ends even if a damaged graph contains a cycle", () => {
     const sources = new Map([
       ["sum_top", ofSummaries("sum_a")],
       ["sum_a", ofSummaries("sum_top")],
@@ -71,14 +71,14 @@ describe("the tree of summaries", () => {
     assert.deepEqual(shape(rows), ["sum_top", "  sum_a", "    sum_top", "tail", "outside"]);
   });
 
-  it("says how much more there is of what is too wide to be shown", () => {
+  it("shows how many sources are left out", () => {
     const sources = new Map([["sum_top", ofMessages(2_180)] as const]);
     const rows = rowsOf({ ...tree, sources });
     assert.equal(shape(rows)[2_001], "  … 180 more");
     assert.equal(rows.length, 2_004);
   });
 
-  it("knows what each row is below, and finds a thing again, nearest to where it was", () => {
+  it("knows each row's parent, and finds a row again nearest to where it was", () => {
     const rows = rowsOf(tree);
     assert.deepEqual(
       rows.map((_, at) => parentOf(rows, at)),

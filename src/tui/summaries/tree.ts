@@ -1,13 +1,10 @@
-/**
- * The tree of what stands for what, as the rows that are open: the items of the context, what each summary was made
- * from, and what the context does not reach. Only ids: what a row says is read when it is seen.
- */
+/** The open rows of the summary tree: the context's items, their sources, and summaries outside it, as ids only. */
 
 import { messageName } from "../../core/model/types.ts";
 import type { MessageId, Sources, SummaryId } from "../../core/model/types.ts";
 
-/** What stands in the context: a summary, or raw messages beside each other. */
-export type Entry = { readonly kind: "summary"; readonly id: SummaryId } | Run;
+/** A top-level row: a summary of the context, or a run of raw messages. */
+export type TreeEntry = { readonly kind: "summary"; readonly id: SummaryId } | Run;
 
 export interface Run {
   readonly kind: "run";
@@ -15,13 +12,13 @@ export interface Run {
   readonly last: MessageId;
   readonly count: number;
   readonly tokens: number;
-  /** The fresh tail, what will be folded, or raw messages that lie anywhere among the oldest items. */
+  /** The fresh tail, messages to be folded, or messages whose place among the oldest items is unknown. */
   readonly place: "tail" | "older" | "anywhere";
 }
 
 export interface Tree {
-  readonly entries: readonly Entry[];
-  /** Summaries that nothing uses; null as long as they were not looked for. */
+  readonly entries: readonly TreeEntry[];
+  /** Summaries outside the context; null until they are read. */
   readonly outside: readonly SummaryId[] | null;
   readonly sources: ReadonlyMap<SummaryId, Sources>;
   /** Keys of the rows that are open. */
@@ -38,12 +35,11 @@ export type Row =
   | (Indented & { readonly kind: "message"; readonly id: MessageId })
   | (Indented & Run)
   | (Indented & { readonly kind: "outside"; readonly count: number | null; readonly isOpen: boolean })
-  /** Says something about what is above it. */
   | (Indented & { readonly kind: "note"; readonly words: string });
 
 export const outsideKey = "outside";
 
-/** The same for the same thing, wherever it stands now. */
+/** Identifies a row across rebuilds. */
 export function keyOf(row: Row): string {
   switch (row.kind) {
     case "summary":
@@ -59,13 +55,12 @@ export function keyOf(row: Row): string {
   }
 }
 
-/** What was made from more than this is not shown to its end. */
 const childrenMax = 2_000;
 
 export function rowsOf({ entries, outside, sources, open }: Tree): readonly Row[] {
   const rows: Row[] = [];
   const add = (id: SummaryId, indent: number, above: readonly SummaryId[]): void => {
-    // A damaged graph may lead in a circle.
+    // A damaged graph may contain a cycle.
     const isOpen = open.has(id) && !above.includes(id);
     rows.push({ kind: "summary", id, indent, isOpen });
     if (!isOpen) return;
@@ -77,7 +72,7 @@ export function rowsOf({ entries, outside, sources, open }: Tree): readonly Row[
     const more = Math.max(summaries.length, messages.length) - childrenMax;
     if (found === undefined) note("reading …");
     else if (more > 0) note(`… ${more} more`);
-    else if (summaries.length + messages.length === 0) note("nothing: its text is all there is");
+    else if (summaries.length + messages.length === 0) note("no sources: only its text exists");
   };
   for (const entry of entries) {
     if (entry.kind === "summary") add(entry.id, 0, []);
@@ -92,7 +87,7 @@ export function rowsOf({ entries, outside, sources, open }: Tree): readonly Row[
   return rows;
 }
 
-/** The row that one is shown below; null for what is below nothing. */
+/** The row above that it belongs to; null for a top-level row. */
 export function parentOf(rows: readonly Row[], at: number): number | null {
   const indent = rows[at]?.indent ?? 0;
   if (indent === 0) return null;
@@ -100,7 +95,7 @@ export function parentOf(rows: readonly Row[], at: number): number | null {
   return found === -1 ? null : found;
 }
 
-/** Where a thing is now: at the place nearest to where it was, if there are several. */
+/** The row with this key; of several, the one nearest to `near`. */
 export function placeOf(rows: readonly Row[], key: string, near: number): number | null {
   let best: number | null = null;
   for (const [at, row] of rows.entries())

@@ -1,7 +1,4 @@
-/**
- * What is shown of the tree of summaries, and where: the strip above, the list, and the detail beside it or in its place.
- * Columns line up, and there are fewer of them where there is little room.
- */
+/** How the summaries screen looks: the strip, the tree as a table, and the details of the selected row. */
 
 import type { Conversation, ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import { messageName } from "../../core/model/types.ts";
@@ -14,9 +11,9 @@ import { levelWords } from "../../format/summaries.ts";
 import type { Frame } from "../contract.ts";
 import { beside, ends, row as drawRow, rule, windowed } from "../widgets/draw.ts";
 import type { List } from "../widgets/list.ts";
-import type { DagDetail, MessageFacts, SummaryFacts } from "./asks.ts";
+import type { ItemDetail, MessageFacts, SummaryFacts } from "./asks.ts";
 import { drawAxis, drawStrip, stripHeight } from "./strip.ts";
-import type { Spot, Strip } from "./strip.ts";
+import type { StripCursor, Strip } from "./strip.ts";
 import type { Row, Tree } from "./tree.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -28,50 +25,49 @@ import { createSpans } from "../../format/times.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";
 
-export interface DagScreen extends Tree, Known {
-  readonly kind: "dag";
+export interface SummariesScreen extends Tree, Known {
+  readonly kind: "summaries";
   readonly conversation: ConversationId;
-  /** Null until it has been read. */
+  /** Null until it is read. */
   readonly about: Conversation | null;
   readonly strip: Strip | null;
-  /** What of the tree is open, in order. */
+  /** The open rows of the tree. */
   readonly rows: readonly Row[];
   readonly list: List;
-  /** Whether what rows say is being read. */
+  /** Whether facts of rows are being read. */
   readonly isReading: boolean;
-  /** What is to be selected as soon as it is there. */
+  /** Selected as soon as its row exists. */
   readonly sought: SummaryId | null;
-  /** Of the row that was last asked for; null until it has been read. */
-  readonly detail: { readonly key: string; readonly told: DagDetail | null } | null;
+  /** Of the selected row. */
+  readonly detail: { readonly key: string; readonly result: ItemDetail | null } | null;
   readonly detailTop: number;
-  /** Whether the other one of two views is shown: without the detail where there is room for both, else only the detail. */
+  /** Toggles the details: hides them in a wide terminal, replaces the list with them in a narrow one. */
   readonly isTurned: boolean;
-  /** Why nothing is shown. */
+  /** Why nothing can be shown. */
   readonly problem: string | null;
 }
 
-export const rowAt = ({ rows, list }: DagScreen): Row | undefined => rows[list.cursor];
+export const rowAt = ({ rows, list }: SummariesScreen): Row | undefined => rows[list.cursor];
 
 // ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Layout {
-  /** Lines above the rows, the table's heading included. */
+  /** Lines above the rows, including the table's heading. */
   readonly above: number;
-  /** Rows of the list that are seen. */
+  /** Visible rows of the list. */
   readonly rows: number;
-  /** Zero where only the detail is shown. */
+  /** Zero if only the details are shown. */
   readonly columns: number;
   readonly detail: { readonly columns: number; readonly rows: number } | null;
 }
 
-/** The table's heading. */
 const headRows = 1;
-/** From so many columns on there is room for two panes, and from so many rows for the strip. */
+/** Minimum columns for two panes, and rows for the strip. */
 const wideColumns = 100;
 const tallRows = 16;
 
-export function layoutOf({ strip, isTurned }: DagScreen, { columns, rows }: Frame): Layout {
-  // What it is about, the strip, and the line below that.
+export function layoutOf({ strip, isTurned }: SummariesScreen, { columns, rows }: Frame): Layout {
+  // The headline, the strip, and its axis.
   const above = rows < tallRows || strip === null ? 0 : stripHeight(strip) + 2;
   const below = Math.max(1, rows - above);
   const list = { above: above + headRows, rows: Math.max(1, below - headRows) };
@@ -81,23 +77,22 @@ export function layoutOf({ strip, isTurned }: DagScreen, { columns, rows }: Fram
   return { ...list, columns: left, detail: { columns: columns - left - 1, rows: below } };
 }
 
-/** A margin at the left of the detail. */
 const margin = 1;
 
-export function linesOf(state: DagScreen, frame: Frame, columns: number): readonly string[] {
+export function linesOf(state: SummariesScreen, frame: Frame, columns: number): readonly string[] {
   const row = rowAt(state);
   if (row === undefined) return [];
-  const told = state.detail?.told ?? null;
+  const result = state.detail?.result ?? null;
   const width = Math.max(10, columns - margin - 1);
-  const lines = told === null ? rowWords(row, width) : detailLines(told, frame, width);
+  const lines = result === null ? rowWords(row, width) : detailLines(result, frame, width);
   return lines.map((line) => " ".repeat(margin) + line);
 }
 
-export function draw(state: DagScreen, frame: Frame): readonly string[] {
+export function draw(state: SummariesScreen, frame: Frame): readonly string[] {
   const { about, strip, rows, list } = state;
   const { columns, paint, zone } = frame;
   if (about === null) return ["", `  ${state.problem ?? "reading …"}`];
-  if (rows.length === 0) return ["", "  nothing was said yet"];
+  if (rows.length === 0) return ["", "  no messages yet"];
   const layout = layoutOf(state, frame);
   const between = strip === null ? [] : [strip.from, strip.to];
   const above =
@@ -122,7 +117,7 @@ export function draw(state: DagScreen, frame: Frame): readonly string[] {
   ];
 }
 
-/** What it is about, and what must be said once of all times, as far as there is room. */
+/** The conversation, its counts and, if there is room, the time zone. */
 function headline(about: Conversation, between: readonly Timestamp[], { columns, zone }: Frame): string {
   const { totals } = about;
   const counts =
@@ -134,8 +129,8 @@ function headline(about: Conversation, between: readonly Timestamp[], { columns,
   return fits(named) ? ends(named, times, columns) : ends(` ${counts}`, fits(counts) ? times : "", columns);
 }
 
-/** As in the strip, silence belongs to what was said before it. */
-function spotOf(state: DagScreen): Spot | null {
+/** As in the strip, an item lasts until the next one begins. */
+function spotOf(state: SummariesScreen): StripCursor | null {
   const { rows, list, summaries, messages } = state;
   const row = rows[list.cursor];
   const from = row === undefined ? null : beginOf(state, row);
@@ -148,7 +143,7 @@ function spotOf(state: DagScreen): Spot | null {
   return { depth: summary?.depth ?? -1, from, to: next !== null && next > end ? next : end };
 }
 
-/** Rows that are looked at for what comes after an open one. */
+/** How many rows after an open one are searched for the next one at its level. */
 const nextMax = 1_000;
 
 function beginOf({ summaries, messages }: Known, row: Row): Timestamp | null {
@@ -159,7 +154,7 @@ function beginOf({ summaries, messages }: Known, row: Row): Timestamp | null {
 
 // ── The rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What was read of rows; null for what is gone. */
+/** Facts of rows; null for what no longer exists. */
 export interface Known {
   readonly summaries: ReadonlyMap<SummaryId, SummaryFacts | null>;
   readonly messages: ReadonlyMap<MessageId, MessageFacts | null>;
@@ -170,7 +165,6 @@ interface Line {
   readonly from: string;
   readonly tokens: string;
   readonly span: readonly [Timestamp, Timestamp] | null;
-  /** What operators look for. */
   readonly warning: string;
   readonly text: string;
   readonly paint: (paint: Paint, what: string) => string;
@@ -187,7 +181,7 @@ function lineOf(row: Row, { summaries, messages }: Known): Line {
       const sign = row.isOpen ? "-" : "+";
       const facts = summaries.get(row.id);
       if (facts === undefined) return { ...bare, what: `${lead}${sign} …` };
-      if (facts === null) return { ...bare, what: `${lead}  ${row.id}`, text: "is not there any more", paint: softly };
+      if (facts === null) return { ...bare, what: `${lead}  ${row.id}`, text: "no longer exists", paint: softly };
       const { depth, from, level, tokens, earliestAt, latestAt, isCarried, isStale, opening } = facts;
       return {
         what: `${lead}${sign} d${depth} ${kindOf(depth)}`,
@@ -202,14 +196,18 @@ function lineOf(row: Row, { summaries, messages }: Known): Line {
     case "message": {
       const facts = messages.get(row.id);
       if (facts === undefined) return { ...bare, what: `${lead}  …` };
-      if (facts === null) return { ...bare, what: `${lead}  a message`, text: "is not there any more", paint: softly };
+      if (facts === null) return { ...bare, what: `${lead}  a message`, text: "no longer exists", paint: softly };
       const { role, tokens, at, opening } = facts;
       const paint = (by: Paint, what: string): string => by.role(role, what);
       return { ...bare, what: `${lead}  ${role}`, tokens: formatCount(tokens), span: [at, at], text: opening, paint };
     }
     case "run": {
       const [first, last] = [messages.get(row.first), messages.get(row.last)];
-      const words = { tail: "the fresh tail", older: "not folded", anywhere: "anywhere among the oldest items" };
+      const words = {
+        tail: "the fresh tail",
+        older: "not summarized yet",
+        anywhere: "somewhere among the oldest items",
+      };
       return {
         ...bare,
         what: `  ${plural(row.count, "message")}`,
@@ -230,9 +228,8 @@ function lineOf(row: Row, { summaries, messages }: Known): Line {
 interface Listing {
   readonly rows: readonly Row[];
   readonly known: Known;
-  /** Which of them keys act on. */
   readonly selected: number;
-  /** The times between which all of them lie. */
+  /** The first and last time of the conversation. */
   readonly between: readonly Timestamp[];
   readonly zone: string;
 }
@@ -243,7 +240,6 @@ interface Column {
   readonly cell: (line: Line) => string;
 }
 
-/** The words that a table's columns are called by, and its lines. */
 function drawRows(listing: Listing, columns: number, paint: Paint): readonly string[] {
   const { rows, known, selected, between, zone } = listing;
   const spans = createSpans(between, zone);
@@ -262,7 +258,7 @@ function drawRows(listing: Listing, columns: number, paint: Paint): readonly str
     const sized = all.map((each) => ({ ...each, width: widest(each.cell, each.title.length) }));
     return fitting(sized, room - what - gap.length);
   };
-  // Where the whole span has no room, when it begins may have.
+  // If the whole span does not fit, its start may.
   const whole = columnsWith((span) => spans.of(...span));
   const kept = whole.some(({ title }) => title === "time") ? whole : columnsWith(([from]) => spans.of(from, from));
   const head = [padEnd("what", what), ...kept.map(({ title, pad, width }) => pad(title, width)), "text"];
@@ -288,7 +284,7 @@ function drawRows(listing: Listing, columns: number, paint: Paint): readonly str
 const gap = "  ";
 const textMin = 14;
 
-/** Columns go, one after the other, until the text has room. */
+/** Drops columns until the text has room. */
 function fitting<C extends Column & { readonly width: number }>(columns: readonly C[], room: number): readonly C[] {
   const left = (kept: readonly C[]): number => kept.reduce((sum, { width }) => sum - width - gap.length, room);
   return (["from", "time", "tokens"] as const).reduce(
@@ -301,7 +297,7 @@ function fitting<C extends Column & { readonly width: number }>(columns: readonl
 
 const kindOf = (depth: number): "leaf" | "condensed" => (depth === 0 ? "leaf" : "condensed");
 
-function detailLines(detail: DagDetail, page: Page, columns: number): readonly string[] {
+function detailLines(detail: ItemDetail, page: Page, columns: number): readonly string[] {
   const { paint } = page;
   const [name, what, pairs, text] = detail.kind === "summary" ? ofSummary(detail, page) : ofMessage(detail, page);
   return [
@@ -312,9 +308,9 @@ function detailLines(detail: DagDetail, page: Page, columns: number): readonly s
   ];
 }
 
-type Told = readonly [name: string, what: string, pairs: readonly Fact[], text: string];
+type DetailParts = readonly [name: string, what: string, pairs: readonly Fact[], text: string];
 
-function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { paint, zone }: Page): Told {
+function ofSummary(detail: Extract<ItemDetail, { readonly kind: "summary" }>, { paint, zone }: Page): DetailParts {
   const { summary, sources, derived, carriedBy, origin } = detail;
   const { id, depth, level, model, tokens, earliestAt, latestAt, createdAt, revision, descendants } = summary;
   const { rewriteReason, carriedFrom, fileIds } = summary;
@@ -323,9 +319,9 @@ function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { p
       ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages).join(", ")}`
       : sources.summaries.length > 0
         ? `${plural(sources.summaries.length, "summary", "summaries")}: ${someOf(sources.summaries)}`
-        : "nothing that is here";
-  const carried = `over from ${carriedFrom}${origin === null ? ", which is not here any more" : `, of conversation ${origin}`}`;
-  const rewritten = revision === 0 ? "" : `, written anew ${revision === 1 ? "once" : `${revision} times`}`;
+        : "nothing stored";
+  const carried = `from ${carriedFrom}${origin === null ? ", which no longer exists" : ` of conversation ${origin}`}`;
+  const rewritten = revision === 0 ? "" : `, rewritten ${revision === 1 ? "once" : `${revision} times`}`;
   return [
     id,
     paint.depth(depth, `d${depth} ${kindOf(depth)}`),
@@ -341,7 +337,7 @@ function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { p
       ...(descendants > sources.summaries.length
         ? [["below it", `${plural(descendants, "summary", "summaries")} in all`] as const]
         : []),
-      ...(derived.length === 0 ? [] : [["made into", someOf(derived)] as const]),
+      ...(derived.length === 0 ? [] : [["used in", someOf(derived)] as const]),
       ...(carriedBy.length === 0 ? [] : [["carried by", someOf(carriedBy)] as const]),
       ...(fileIds.length === 0 ? [] : [["files", someOf(fileIds)] as const]),
     ],
@@ -349,14 +345,17 @@ function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { p
   ];
 }
 
-function ofMessage({ message, text }: Extract<DagDetail, { readonly kind: "message" }>, { paint, zone }: Page): Told {
+function ofMessage(
+  { message, text }: Extract<ItemDetail, { readonly kind: "message" }>,
+  { paint, zone }: Page,
+): DetailParts {
   const { id, role, at, tokens, seq } = message;
   return [
     messageName(id),
     paint.role(role, role),
     [
       ["when", formatTimestamp(at, zone)],
-      ["place", formatCount(seq)],
+      ["number", formatCount(seq)],
       ["tokens", formatCount(tokens)],
     ],
     text,
@@ -368,7 +367,7 @@ const namedMax = 3;
 const someOf = (ids: readonly string[]): string =>
   ids.slice(0, namedMax).join(", ") + (ids.length > namedMax ? ` and ${formatCount(ids.length - namedMax)} more` : "");
 
-/** What is there to say of a row that is neither a summary nor a message. */
+/** Explains a row that is neither a summary nor a message. */
 function rowWords(row: Row, columns: number): readonly string[] {
   if (row.kind === "run") return [plural(row.count, "message"), "", ...wrap(runWords[row.place], columns)];
   if (row.kind === "outside") return ["not in the context", "", ...wrap(outsideWords, columns)];
@@ -376,12 +375,11 @@ function rowWords(row: Row, columns: number): readonly string[] {
 }
 
 const runWords = {
-  tail: "The fresh tail: the newest messages, which are never folded. enter shows them.",
-  older: "Messages that no summary stands for yet. enter shows them.",
-  anywhere: "Messages that no summary stands for. They lie anywhere among the oldest items. enter shows the first.",
+  tail: "The fresh tail: the newest messages, which are never folded into summaries. Press ↵ to see them.",
+  older: "Messages that no summary covers yet. Press ↵ to see them.",
+  anywhere: "Messages that no summary covers, somewhere among the oldest items. Press ↵ to see the first.",
 } as const;
 
 const outsideWords =
-  "Summaries that the context does not reach and nothing was made from: they were dissolved, belong to a branch that " +
-  "was left, or another conversation carries their text. Nothing is lost with them: what they stood for is in the " +
-  "context, or in other summaries.";
+  "Summaries outside the context: they were dissolved, belong to an abandoned branch, or their text is carried by " +
+  "another conversation. Nothing is lost: what they covered is in the context or in other summaries.";

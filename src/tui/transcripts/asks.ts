@@ -1,11 +1,10 @@
-/** What the list of transcripts asks: which there are, and that one be stored. */
+/** What the transcripts screen asks: the list of transcripts, and to import one. */
 
 import type { Doing, Transcript } from "../port.ts";
 
 export interface Transcripts {
-  /** Where they were looked for. */
   readonly folder: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly found: readonly Transcript[];
 }
 
@@ -13,13 +12,13 @@ export const transcriptsAsks = {
   async transcripts(_ask: object, { port }: Doing): Promise<Transcripts> {
     return { folder: port.sessions, found: await port.transcripts() };
   },
-  /** Told in the words of `lcm import`. */
+  /** Returns the report of `lcm import`. */
   async importTranscript(
     { transcript }: { readonly transcript: Transcript },
     { port, signal, onProgress }: Doing,
   ): Promise<string> {
     return await port.importTranscript(transcript, (progress) => {
-      signal.throwIfAborted(); // What was stored so far stays, and the same file can be imported again.
+      signal.throwIfAborted(); // What is stored stays, and importing the file again continues.
       onProgress(progress);
     });
   },

@@ -1,4 +1,4 @@
-/** The host's transcripts, how much of each is stored, and storing what is not: one of them, or all. */
+/** The transcripts screen: the host's transcripts, how much of each is stored, and their import. */
 
 import type { Frame, Module, Step } from "../contract.ts";
 import { fitAll, listTable, rule } from "../widgets/draw.ts";
@@ -14,23 +14,22 @@ import { oneLine } from "../../format/safe-text.ts";
 
 export interface TranscriptsScreen {
   readonly kind: "transcripts";
-  /** Null until they have been looked for. */
+  /** Null until they are read. */
   readonly there: Transcripts | null;
-  /** Whether looking for them has failed. */
+  /** Whether reading them failed. */
   readonly isUnknown: boolean;
   readonly list: List;
-  /** What is to be imported, as soon as somebody says yes. */
+  /** What is imported after a yes. */
   readonly proposed: readonly Transcript[] | null;
   readonly work: Work | null;
 }
 
-/** An import under way. */
 interface Work {
-  /** The first is the present one. */
+  /** The first is being imported. */
   readonly left: readonly Transcript[];
   readonly of: number;
   readonly progress: Progress | null;
-  /** Those that were not stored, each with the reason. */
+  /** How many could not be imported. */
   readonly failed: number;
 }
 
@@ -58,7 +57,7 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     {
       keys: ["y", "enter"],
       short: "yes",
-      says: "import what was asked about",
+      help: "start the import",
       changes: true,
       when: isAsked,
       does({ proposed, ...state }) {
@@ -69,39 +68,39 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     {
       keys: ["n", "escape"],
       short: "no",
-      says: "import nothing",
+      help: "do not import",
       when: isAsked,
       does: (state) => ({ state: { ...state, proposed: null } }),
     },
     {
       keys: ["i", "enter"],
       short: "import",
-      says: "import this one",
+      help: "import the selected transcript",
       changes: true,
       when: isIdle,
-      disabled: (state) => (selected(state) === null ? "there is no transcript" : null),
+      disabled: (state) => (selected(state) === null ? "no transcript is selected" : null),
       does: (state) => proposing(state, selected(state)),
     },
     {
       keys: ["A"],
       short: "all",
-      says: "import all that are not stored, or not all of them",
+      help: "import all that are not fully stored",
       changes: true,
       when: isIdle,
-      disabled: (state) => (missing(state).length === 0 ? "everything is stored" : null),
+      disabled: (state) => (missing(state).length === 0 ? "all are fully stored" : null),
       does: (state) => ({ state: { ...state, proposed: missing(state) } }),
     },
     {
       keys: ["escape"],
       short: "stop",
-      says: "stop importing after the present one",
+      help: "stop after the current transcript",
       when: ({ work }) => work !== null,
       does({ work, ...state }) {
         const left = work?.left.slice(0, 1) ?? [];
         const of = (work?.of ?? 0) - ((work?.left.length ?? 0) - left.length);
         return {
           state: { ...state, work: work && { ...work, left, of } },
-          notice: { tone: "said", text: "stopping after this one; q ends it at once" },
+          notice: { tone: "info", text: "stopping after this one; press q to stop now" },
         };
       },
     },
@@ -110,12 +109,14 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
   title: () => "transcripts",
   isUnread: ({ there, isUnknown }) => there === null && !isUnknown,
   isBusy: ({ work }) => work !== null,
-  // While an import is under way every change is our own, and it ends with a look at all.
+  // During an import every change is our own; it reads the list when it ends.
   reads: ({ work }) => (work === null ? [{ kind: "transcripts" }] : []),
   answers: {
-    // What was looked at before an import, or during one, is older than what it has told.
-    transcripts: (state, told, frame) => ({ state: state.work === null ? kept(state, told, seenRows(frame)) : state }),
-    importTranscript: (state, told, _, { transcript }) => imported(state, transcript, told),
+    // A list read before or during an import is outdated.
+    transcripts: (state, result, frame) => ({
+      state: state.work === null ? kept(state, result, seenRows(frame)) : state,
+    }),
+    importTranscript: (state, result, _, { transcript }) => imported(state, transcript, result),
   },
   on: {
     ...rows.on,
@@ -133,8 +134,8 @@ const proposing = (state: TranscriptsScreen, one: Transcript | null): Step<Trans
 });
 
 const importing = (state: TranscriptsScreen): Step<TranscriptsScreen> => {
-  const present = state.work?.left[0];
-  return present === undefined ? { state } : { state, asks: [{ kind: "importTranscript", transcript: present }] };
+  const current = state.work?.left[0];
+  return current === undefined ? { state } : { state, asks: [{ kind: "importTranscript", transcript: current }] };
 };
 
 function imported(state: TranscriptsScreen, { path, sessionId }: Transcript, words: string): Step<TranscriptsScreen> {
@@ -143,7 +144,7 @@ function imported(state: TranscriptsScreen, { path, sessionId }: Transcript, wor
   return next({ ...state, there: there && { ...there, found: marked } }, false, `${sessionId}: ${words}`);
 }
 
-/** After one of them: on to the next, or an end in one sentence. */
+/** Goes on to the next transcript, or ends with a report. */
 function next(state: TranscriptsScreen, hasFailed: boolean, words: string): Step<TranscriptsScreen> {
   const { work } = state;
   if (work === null) return { state };
@@ -151,15 +152,15 @@ function next(state: TranscriptsScreen, hasFailed: boolean, words: string): Step
   const left = work.left.slice(1);
   if (left.length > 0) return importing({ ...state, work: { ...work, left, failed, progress: null } });
   const text = work.of === 1 ? words : `${plural(work.of - failed, "transcript")} imported, the last ${words}`;
-  const told = work.of > 1 && failed > 0 ? `${failed} could not be imported; ${words}` : text;
+  const result = work.of > 1 && failed > 0 ? `${failed} could not be imported; ${words}` : text;
   return {
     state: { ...state, work: null },
     asks: [{ kind: "transcripts" }],
-    notice: { tone: failed > 0 ? "bad" : "good", text: oneLine(told) },
+    notice: { tone: failed > 0 ? "bad" : "good", text: oneLine(result) },
   };
 }
 
-/** What was found now, with the cursor on the file that it was on. */
+/** Keeps the cursor on its file. */
 function kept(state: TranscriptsScreen, there: Transcripts, rows: number): TranscriptsScreen {
   const before = selected(state)?.path;
   const at = there.found.findIndex(({ path }) => path === before);
@@ -171,7 +172,7 @@ function kept(state: TranscriptsScreen, there: Transcripts, rows: number): Trans
 function draw(state: TranscriptsScreen, frame: Frame): readonly string[] {
   const { there, isUnknown, list } = state;
   const { columns } = frame;
-  if (there === null) return ["", isUnknown ? "  They could not be looked for." : "  looking …"];
+  if (there === null) return ["", isUnknown ? "  the transcripts cannot be read" : "  reading …"];
   if (there.found.length === 0) return nothing(there.folder, frame);
   const rows = seenRows(frame);
   const lines = listTable({ ...list, items: there.found }, columnsOf(frame), (each) => cells(each, frame), {
@@ -179,7 +180,7 @@ function draw(state: TranscriptsScreen, frame: Frame): readonly string[] {
     rows,
   });
   const unstored = missing(state).length;
-  const howMuch = unstored === 0 ? "all stored" : `${formatCount(unstored)} not stored, or not all of it`;
+  const howMuch = unstored === 0 ? "all stored" : `${formatCount(unstored)} not fully stored`;
   const head = `${plural(there.found.length, "transcript")} · ${howMuch} · in ${oneLine(there.folder)}`;
   return [`  ${head}`, ...fitAll(lines, columns, rows + 1), ...foot(state, frame)];
 }
@@ -224,11 +225,11 @@ function foot(state: TranscriptsScreen, { columns, paint }: Frame): readonly str
 
 const nothing = (folder: string, { columns, paint }: Frame): readonly string[] => [
   "",
-  `  ${paint.strong("There are no transcripts")}`,
+  `  ${paint.strong("No transcripts")}`,
   "",
   ...breakLines(
-    `No session file (.jsonl) was found in ${oneLine(folder)}. \`lcm tui --sessions FOLDER\` looks elsewhere, and \`lcm import FILE\` ` +
-      "reads in any other transcript. A host that keeps its sessions in a database of its own hands them over by itself.",
+    `${oneLine(folder)} has no session files (.jsonl). Pass another folder with \`lcm tui --sessions FOLDER\`, or import any ` +
+      "transcript with `lcm import FILE`. A host that keeps its sessions in a database needs no import.",
     Math.min(76, columns - 4),
   ).map((line) => `  ${line}`),
 ];

@@ -1,4 +1,4 @@
-/** Lines of a fixed width: fitted, boxed, beside and over each other. */
+/** Drawing primitives: lines of a fixed width, lists, panes, rules and boxes. */
 
 import { compositeTuiLine, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
 import type { Paint } from "../../format/paint.ts";
@@ -10,33 +10,32 @@ import type { Column } from "../../format/table.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";
 
-/** Exactly this wide: cut with an ellipsis, or filled up. Colours are kept. */
+/** Cuts with an ellipsis or pads to exactly this width, as the renderer measures it. Keeps colours. */
 export const fit = (line: string, columns: number): string =>
   columns <= 0 ? "" : visibleWidth(line) > columns ? truncateToWidth(line, columns, "…", true) : filled(line, columns);
 
 const filled = (line: string, columns: number): string => line + " ".repeat(Math.max(0, columns - visibleWidth(line)));
 
-/** Exactly these rows, each exactly this wide. */
+/** Exactly this many rows, each exactly this wide. */
 export const fitAll = (lines: readonly string[], columns: number, rows: number): readonly string[] =>
   Array.from({ length: Math.max(0, rows) }, (_, at) => fit(lines[at] ?? "", columns));
 
-/** A text at the left and one at the right; the left one is cut. */
+/** One text on the left and one on the right; the left one is cut. */
 export function ends(left: string, right: string, columns: number): string {
   const room = columns - visibleWidth(right) - (right === "" ? 0 : 1);
   return room < 8 ? fit(left, columns) : `${fit(left, room)}${right === "" ? "" : ` ${right}`}`;
 }
 
-/** A row of a list: what keys act on is marked, and not by colour alone. */
+/** A row of a list. The selected one has a mark, so colour is not needed. */
 export function row(text: string, isSelected: boolean, columns: number, paint: Paint): string {
   const line = fit(`${isSelected ? "▸" : " "} ${text}`, columns);
   return isSelected ? paint.selected(line) : line;
 }
 
-/** The rows of a list that are seen: of all of them, or of those from its top on. */
 export const listRows = (lines: readonly string[], { top, cursor }: List, columns: number, paint: Paint) =>
   lines.map((line, at) => row(line, top + at === cursor, columns, paint));
 
-/** A table of those items of a list that are seen. */
+/** A table of the visible items of a list. */
 export function listTable<T>(
   { top, cursor, items }: List & { readonly items: readonly T[] },
   cells: readonly Column[],
@@ -64,14 +63,11 @@ export function rule(words: string, columns: number, paint: Paint): string {
   return paint.soft(fit(line + "─".repeat(Math.max(0, columns - widthOf(line))), columns));
 }
 
-/** How far down in all of it one is, or nothing where all of it is seen. */
+/** Scroll position in percent; empty if everything is visible. */
 export const place = (top: number, rows: number, count: number): string =>
   count <= rows ? "" : `${Math.min(100, Math.round(((top + rows) / count) * 100))}%`;
 
-/**
- * Lines of a text from `top` on, with how far one has come in the last line's corner. What that hides is seen by scrolling
- * on; at the end, where one cannot, it hides nothing.
- */
+/** Lines from `top` on, with the scroll position in the last line's corner unless it would hide the end of the text. */
 export function windowed(lines: readonly string[], top: number, { columns, rows, paint }: Frame): readonly string[] {
   const shown = [...fitAll(lines.slice(top, top + rows), columns, rows)];
   const mark = place(top, rows, lines.length);
@@ -83,20 +79,20 @@ export function windowed(lines: readonly string[], top: number, { columns, rows,
   return shown;
 }
 
-/** Wrapping a long text takes longer than a key may: it is done once for a width. */
+/** Caches a layout per width: wrapping a long text takes longer than a key press may. */
 export function laidOutOnce<K extends object, T>(layOut: (of: K, page: Page) => T): (of: K, page: Page) => T {
   const known = new WeakMap<K, Pick<Page, "columns" | "paint"> & { readonly laid: T }>();
   return (of, page) => {
     const { columns, paint } = page;
-    const found = known.get(of);
-    if (found?.columns === columns && found.paint === paint) return found.laid;
+    const cached = known.get(of);
+    if (cached?.columns === columns && cached.paint === paint) return cached.laid;
     const laid = layOut(of, page);
     known.set(of, { columns, paint, laid });
     return laid;
   };
 }
 
-/** What a text in a box of its own is laid out for. */
+/** The page of a text dialog. */
 export function textPage<P extends Pick<Page, "columns">>(page: P): P & Pick<Page, "columns" | "bounds"> {
   const columns = Math.max(20, Math.min(100, page.columns - 8));
   return { ...page, columns, bounds: columns };
@@ -105,19 +101,19 @@ export function textPage<P extends Pick<Page, "columns">>(page: P): P & Pick<Pag
 export interface Box {
   readonly title: string;
   readonly lines: readonly string[];
-  /** Of the whole box, its frame included. */
+  /** Of the whole box, including its frame. */
   readonly column: number;
   readonly row: number;
   readonly columns: number;
   readonly rows: number;
 }
 
-/** In the middle, as large as asked for but no larger than the room. */
+/** Centred; as large as wanted, but no larger than the room. */
 export function boxPlace(
   wanted: { readonly columns: number; readonly rows: number },
   room: { readonly columns: number; readonly rows: number },
 ): Pick<Box, "column" | "row" | "columns" | "rows"> {
-  // Next to the edge only scraps of what lies below would be seen.
+  // Beside an almost full-width box only scraps of the layer below would show.
   const isWide = room.columns < 100 && wanted.columns + 4 > room.columns - 10;
   const columns = Math.max(4, isWide ? room.columns : Math.min(wanted.columns + 4, room.columns));
   const rows = Math.max(3, Math.min(wanted.rows + 2, room.rows));

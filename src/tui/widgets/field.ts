@@ -1,4 +1,4 @@
-/** A line that is being typed. */
+/** A one-line text field: editing, pasting, drawing. */
 
 import type { Paint } from "../../format/paint.ts";
 import type { Frame, Handlers, Step } from "../contract.ts";
@@ -18,7 +18,7 @@ export const textOf = ({ before, after }: Field): string => before + after;
 const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
 const graphemes = (text: string): readonly string[] => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
-/** After a key; the same field if it is not one that edits. */
+/** The field after a key; unchanged if the key does not edit. */
 export function typed(given: Field, key: Key): Field {
   const { before, after } = given;
   if (key.text !== "") return { before: before + key.text, after };
@@ -47,7 +47,7 @@ export function typed(given: Field, key: Key): Field {
   }
 }
 
-/** For a layer on which a line may be typed: Enter hands over what it says, if anything; Escape leaves it. */
+/** Handlers for a layer with a text field: Enter passes the text on unless it is empty, Escape discards it. */
 export const lineOf = <S extends { readonly typing: Field | null }>(
   done: (state: S, text: string, frame: Frame) => Step<S>,
 ) =>
@@ -62,16 +62,15 @@ export const lineOf = <S extends { readonly typing: Field | null }>(
     pasted: (state, { text }) => ({ state: { ...state, typing: pasted(state.typing ?? field(), text) } }),
   }) satisfies Handlers<S>;
 
-/** Nobody looks for more than this. */
 const pastedMax = 4_000;
 
-/** One line, and harmless, whatever is pasted. */
+/** Pasted text becomes one line without control characters. */
 export const pasted = ({ before, after }: Field, text: string): Field => ({
   before: before + harmless(text.slice(0, pastedMax).replace(/\s+/gu, " ")),
   after,
 });
 
-/** With the place of the cursor marked, which is seen however long the line is. */
+/** Shows the cursor; a long line is cut on the left to keep it visible. */
 export function drawField(label: string, { before: whole, after }: Field, columns: number, paint: Paint): string {
   const [at = " ", ...rest] = graphemes(after);
   const room = Math.max(1, columns - widthOf(label) - 3);

@@ -9,7 +9,7 @@ const isSound = ({ cursor, top }: ReturnType<typeof seen>, count: number, rows: 
 };
 
 describe("a list", () => {
-  it("keeps its cursor on a row that there is and that is seen, whatever is done to it", () => {
+  it("always keeps its cursor on an existing, visible row", () => {
     const step = fc.oneof(
       fc.constantFrom(...listKeys.map(({ action }) => ({ kind: "key" as const, action }))),
       fc.integer({ min: -9, max: 9 }).map((lines) => ({ kind: "wheel" as const, lines })),
@@ -32,7 +32,7 @@ describe("a list", () => {
     );
   });
 
-  it("leaves no room empty that rows could fill", () => {
+  it("fills the room if there are enough rows", () => {
     fc.assert(
       fc.property(fc.nat(50), fc.nat(60), fc.nat(60), fc.integer({ min: 1, max: 12 }), (count, cursor, top, rows) => {
         const list = seen({ cursor, top }, count, rows);
@@ -41,7 +41,7 @@ describe("a list", () => {
     );
   });
 
-  it("goes by one row, by a page less one row, and to both ends", () => {
+  it("moves by a row, by a page less one row, and to both ends", () => {
     const at = seen({ cursor: 20, top: 15 }, 100, 10);
     assert.equal(moved(at, "down", 100, 10).cursor, 21);
     assert.equal(moved(at, "up", 100, 10).cursor, 19);

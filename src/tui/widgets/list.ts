@@ -1,29 +1,29 @@
-/** A cursor in rows of which only some are seen, and a text of which only some lines are. */
+/** Lists and scrolling texts: the cursor, the visible part, their keys and the mouse. */
 
 import type { Binding, Frame, Handlers, Point, Step } from "../contract.ts";
 import type { Key, ListAction, Scroll, ScrollAction } from "../keys.ts";
 
 export interface List {
-  /** The row that keys act on. */
+  /** The selected row. */
   readonly cursor: number;
-  /** The first row that is seen. */
+  /** The first visible row. */
   readonly top: number;
 }
 
 export const startOfList: List = { cursor: 0, top: 0 };
 
-type Named<A> = Pick<Binding<never>, "keys" | "says" | "short"> & { readonly action: A };
+type Named<A> = Pick<Binding<never>, "keys" | "help" | "short"> & { readonly action: A };
 
 export const listKeys: readonly Named<ListAction>[] = [
-  { keys: ["down", "j"], action: "down", says: "go down a line" },
-  { keys: ["up", "k"], action: "up", says: "go up a line" },
-  { keys: ["pageDown", "ctrl+f"], action: "pageDown", says: "go down a page" },
-  { keys: ["pageUp", "ctrl+b"], action: "pageUp", says: "go up a page" },
-  { keys: ["g", "home"], action: "first", says: "go to the first" },
-  { keys: ["G", "end"], action: "last", says: "go to the last" },
+  { keys: ["down", "j"], action: "down", help: "move down a line" },
+  { keys: ["up", "k"], action: "up", help: "move up a line" },
+  { keys: ["pageDown", "ctrl+f"], action: "pageDown", help: "move down a page" },
+  { keys: ["pageUp", "ctrl+b"], action: "pageUp", help: "move up a page" },
+  { keys: ["g", "home"], action: "first", help: "jump to the start" },
+  { keys: ["G", "end"], action: "last", help: "jump to the end" },
 ];
 
-/** After a key. `rows` is how many are seen at once. */
+/** The list after a key. `rows`: how many are visible. */
 export function moved(list: List, action: ListAction, count: number, rows: number): List {
   const { cursor } = list;
   const to = {
@@ -37,44 +37,43 @@ export function moved(list: List, action: ListAction, count: number, rows: numbe
   return seen({ ...list, cursor: to }, count, rows);
 }
 
-/** The same list with the cursor on a row that there is, and that is seen. */
+/** Moves the cursor to an existing row, and scrolls to make it visible. */
 export function seen({ cursor, top }: List, count: number, rows: number): List {
   const at = Math.max(0, Math.min(cursor, count - 1));
   const lowest = Math.max(0, Math.min(top, count - rows));
   return { cursor: at, top: Math.max(at - rows + 1, Math.min(lowest, at), 0) };
 }
 
-/** Of rows that are others now: on the one that the cursor was on, which is at `at`, or -1 where it is gone. */
+/** Keeps the cursor on its item after the rows changed. `at`: where the item is now, or -1. */
 export const stayed = (list: List, at: number, count: number, rows: number): List =>
   seen({ ...list, cursor: at === -1 ? list.cursor : at }, count, rows);
 
-/** A wheel moves what is seen, and takes the cursor along where it would be out of sight. */
+/** The wheel scrolls, and moves the cursor only to keep it visible. */
 export function wheeled({ cursor, top }: List, lines: number, count: number, rows: number): List {
   const to = Math.max(0, Math.min(top + lines, count - rows));
   return { top: to, cursor: Math.max(0, Math.min(Math.max(cursor, to), to + rows - 1, count - 1)) };
 }
 
-/** Where the rows of a list are. */
+/** Where the rows of a list are drawn. */
 interface Extent {
-  /** Lines above the first. */
+  /** Lines above the first row. */
   readonly above: number;
-  /** How many are seen at once. */
+  /** How many rows are visible. */
   readonly rows: number;
-  /** How many may be drawn, where that is more: what stands between them is not always seen. */
+  /** How many lines the rows may take, if other lines lie between them. */
   readonly drawn?: number;
-  /** How wide they are, where something stands beside them. */
+  /** Their width, if there is a pane beside them. */
   readonly columns?: number;
 }
 
-/** The rows of a layer, and what is to be known of them for keys and the mouse to move in them. */
 interface Rows<S> {
   readonly count: (state: S) => number;
   readonly place: (state: S, frame: Frame) => Extent;
-  /** Which one is so many lines below the first, where that is not simply the how many-th; null where none is. */
+  /** The row on a line below the first; null if that line is not a row. Without it, each line is a row. */
   readonly at?: (state: S, line: number, frame: Frame) => number | null;
-  /** What a double click does. */
+  /** On a double click. */
   readonly open: (state: S, frame: Frame) => Step<S>;
-  /** Scrolls the text beside or below them, if there is one. */
+  /** Scrolls the text beside or below the list. */
   readonly scroll?: (state: S, lines: number, frame: Frame) => Step<S>;
 }
 
@@ -86,10 +85,10 @@ export function createRows<S extends { readonly list: List }>({ count, place, at
     to(state, moved(state.list, action, count(state), room(state, frame)));
   const isBeyond = ({ column, row }: Point, { above, rows, drawn = rows, columns = Infinity }: Extent): boolean =>
     column >= columns || row >= above + drawn;
-  /** The arrows move also while something is typed. */
+  /** Arrow keys also work while typing. */
   const arrow = (state: S, { name }: Key, frame: Frame): Step<S> | null => {
-    const found = listKeys.find(({ action }) => action === name);
-    return found === undefined ? null : move(state, found.action, frame);
+    const key = listKeys.find(({ action }) => action === name);
+    return key === undefined ? null : move(state, key.action, frame);
   };
   const on = {
     resized(given, _, frame) {
@@ -114,7 +113,6 @@ export function createRows<S extends { readonly list: List }>({ count, place, at
   return { move, arrow, on, keys: bound(listKeys, move) };
 }
 
-/** The same, each with what it does here. */
 export const bound = <S, A extends string>(
   keys: readonly Named<A>[],
   act: (state: S, action: A, frame: Frame) => Step<S>,
@@ -124,15 +122,15 @@ export const bound = <S, A extends string>(
 // ── Text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const scrollKeys: readonly Named<ScrollAction>[] = [
-  { keys: ["J", "shift+down"], action: "textDown", says: "scroll the text down" },
-  { keys: ["K", "shift+up"], action: "textUp", says: "scroll the text up" },
+  { keys: ["J", "shift+down"], action: "textDown", help: "scroll the text down" },
+  { keys: ["K", "shift+up"], action: "textUp", help: "scroll the text up" },
 ];
 
-/** Keys for a text beside a list: a line at a time. */
+/** Keys that scroll a text beside a list, one line at a time. */
 export const textKeys = <S>(scroll: (state: S, lines: number, frame: Frame) => Step<S>): readonly Binding<S>[] =>
   bound(scrollKeys, (state, action, frame) => scroll(state, action === "textDown" ? 1 : -1, frame));
 
-/** Keys and the wheel for a layer that is a text, all of it. */
+/** Keys and the wheel for a layer that is one text. */
 export function createScroll<S>(by: (state: S, by: Scroll, frame: Frame) => S) {
   const act = (state: S, lines: Scroll, frame: Frame): Step<S> => ({ state: by(state, lines, frame) });
   const on = {
@@ -142,7 +140,7 @@ export function createScroll<S>(by: (state: S, by: Scroll, frame: Frame) => S) {
   return { by, on, keys: [...bound(listKeys, act), ...bound(scrollKeys, act)] };
 }
 
-/** The first line of a text that is seen, after scrolling. A text has no cursor: it moves as one at its edge would. */
+/** The first visible line after scrolling. A text scrolls as a list does whose cursor is at the edge. */
 export function scrolled(top: number, by: Scroll, count: number, rows: number): number {
   if (typeof by === "number") return Math.max(0, Math.min(top + by, count - rows));
   if (by === "textUp" || by === "textDown") return scrolled(top, by === "textDown" ? 1 : -1, count, rows);

@@ -7,7 +7,7 @@ import { widthOf } from "../../format/width.ts";
 const everything = { columns: 20, rows: 10_000 };
 
 describe("a text in a pane", () => {
-  it("is scrolled through without a row being left out or seen twice", () => {
+  it("scrolls without skipping or repeating a row", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: "grapheme", maxLength: 80 }), { minLength: 1, maxLength: 12 }),
@@ -35,13 +35,13 @@ describe("a text in a pane", () => {
     );
   });
 
-  it("takes no row wider than the pane, and no character in two, of a line of any length", () => {
+  it("has no row wider than the pane, and splits no character", () => {
     const lines = linesOf("船🚢".repeat(3_000));
     assert.ok(lines.length > 8 && lines.every((line) => line.length <= 1_000 && line.isWellFormed()));
     for (const row of rowsFrom(lines, startOfText, { columns: 21, rows: 200 })) assert.ok(widthOf(row) <= 21);
   });
 
-  it("is wrapped only where it is seen", () => {
+  it("is wrapped only where it is visible", () => {
     const lines = new Proxy(linesOf("x\n".repeat(100_000)), {
       get(target, name) {
         if (typeof name === "string" && /^\d+$/.test(name)) looked.add(name);
@@ -54,11 +54,11 @@ describe("a text in a pane", () => {
     assert.ok(looked.size < 100, `${looked.size} lines were looked at`);
   });
 
-  it("cannot move the cursor", () => {
+  it("cannot move the terminal's cursor", () => {
     assert.deepEqual(linesOf("a\u001b[2Jb\tc\r\nd"), ["a␛[2Jb    c", "d"]);
   });
 
-  it("tells how far one has come, where not all is seen", () => {
+  it("shows the position if not everything is visible", () => {
     const room = { columns: 80, rows: 10 };
     assert.equal(percent(10, startOfText, room), "");
     assert.equal(percent(100, { line: 40, row: 0 }, room), "50%");

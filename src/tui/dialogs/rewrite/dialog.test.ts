@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { ConversationId, Summary } from "../../../core/model/types.ts";
 import type { PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
 import { createPaint } from "../../../format/paint.ts";
-import type { Answer } from "../../asks.ts";
+import type { AskAnswer } from "../../asks.ts";
 import type { Asking, Frame, LayerEvent, Step } from "../../contract.ts";
 import { advance, open } from "../../layers.ts";
 import type { AppliedDraft, Drafting, PlannedWork, RewriteSelection } from "./asks.ts";
@@ -43,7 +43,7 @@ const targetOf = (depth: number, number: number): PlannedRewrite => ({
   template: "leaf",
 });
 
-/** So many of each depth. */
+/** A plan with these counts per depth. */
 const plannedOf = (...counts: readonly number[]): PlannedWork => {
   const targets = counts.flatMap((count, depth) =>
     Array.from({ length: count }, (_, place) => targetOf(depth, 100 * depth + place)),
@@ -82,27 +82,34 @@ function draftOf(
 
 type Event = LayerEvent;
 const act = (name: string): Event => ({ kind: "pressed", name });
-const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
+const answer = (result: AskAnswer): Event => ({ kind: "answer", answer: result });
 
 type Played = Step<RewriteDialog>;
 const update = (step: Played, event: Event, room: Frame = frame): Played =>
   advance(rewriteModule, step.state, event, room);
 
-function planned(told: PlannedWork, select: RewriteSelection = { subtree: targetOf(0, 0).summary }): Played {
+function planned(result: PlannedWork, select: RewriteSelection = { subtree: targetOf(0, 0).summary }): Played {
   const opened = open({ kind: "rewrite", conversation, select });
-  return update(opened, answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, told }));
+  return update(opened, answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, result }));
 }
 
-/** Answers what was asked last: a draft of this text, or whatever is told; an application as told. */
-function answered(step: Played, told: string | Drafting | AppliedDraft): Played {
+/** Answers the last ask: a draft with this text, or the given result. */
+function answered(step: Played, result: string | Drafting | AppliedDraft): Played {
   const ask: Asking | undefined = step.asks?.[0];
-  if (ask?.kind === "rewriteDraft" && (typeof told === "string" || (told.kind !== "written" && told.kind !== "stale")))
+  if (
+    ask?.kind === "rewriteDraft" &&
+    (typeof result === "string" || (result.kind !== "written" && result.kind !== "stale"))
+  )
     return update(
       step,
-      answer({ kind: ask.kind, ask, told: typeof told === "string" ? draftOf(ask.target, told) : told }),
+      answer({ kind: ask.kind, ask, result: typeof result === "string" ? draftOf(ask.target, result) : result }),
     );
-  if (ask?.kind === "rewriteApply" && typeof told !== "string" && (told.kind === "written" || told.kind === "stale"))
-    return update(step, answer({ kind: ask.kind, ask, told }));
+  if (
+    ask?.kind === "rewriteApply" &&
+    typeof result !== "string" &&
+    (result.kind === "written" || result.kind === "stale")
+  )
+    return update(step, answer({ kind: ask.kind, ask, result }));
   assert.fail(`${ask?.kind} is asked, and not answered so`);
 }
 
@@ -110,17 +117,17 @@ const written = (change = 12): AppliedDraft => ({ kind: "written", change, above
 const stale: AppliedDraft = { kind: "stale", reason: "it was rewritten in the meantime" };
 const screen = (step: Played, room: Frame = frame): string => rewriteModule.draw(step.state, room).join("\n");
 
-describe("the dialog that rewrites many", () => {
-  it("asks as the spec does, and says at the end what it came to", () => {
+describe("the rewrite dialog for many summaries", () => {
+  it("asks with counts per depth, and reports the total at the end", () => {
     const step = planned(plannedOf(25, 10, 2, 1));
     assert.match(screen(step), /Rewrite 38 summaries \(25 leaves, 10 d1, 2 d2, 1 d3\)\?/);
     let next = update(step, act("A"));
     for (let left = 38; left > 0; left--) next = answered(answered(next, "new"), written());
     assert.deepEqual(next.go, { kind: "back" });
-    assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · press u to undo");
+    assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · u undoes change 12");
   });
 
-  it("makes one change of all that is applied, and calls a repair a repair", () => {
+  it("records everything applied as one change, and a repair as a repair", () => {
     const first = answered(update(planned(plannedOf(2), { repair: true }), act("y")), "new");
     const applying = update(first, act("y"));
     const [ask] = applying.asks ?? [];
@@ -130,7 +137,7 @@ describe("the dialog that rewrites many", () => {
     assert.deepEqual(later?.kind === "rewriteApply" && later.partOf, { operation: "repair", change: 7 });
   });
 
-  it("shows how far it is, what became of each, and the sum so far", () => {
+  it("shows the progress, each outcome and the total so far", () => {
     let step = update(planned(plannedOf(7, 1)), act("y"));
     step = answered(update(answered(step, "new"), act("y")), written());
     step = update(answered(step, "new"), act("n"));
@@ -144,7 +151,7 @@ describe("the dialog that rewrites many", () => {
     assert.match(shown, /d0 sum_0000000000000003 {2}already up to date/);
   });
 
-  it("gives one up that others change again and again, and goes on", () => {
+  it("gives up on a summary that other processes keep changing, and goes on", () => {
     let step = update(planned(plannedOf(2)), act("A"));
     for (let times = 0; times < 5; times++) step = answered(answered(step, "new"), stale);
     assert.match(screen(step), /2\/2/);
@@ -152,7 +159,7 @@ describe("the dialog that rewrites many", () => {
     assert.match(screen(step), /sum_0000000000000000: other processes keep changing it/);
   });
 
-  it("shows again what could not be applied, and no longer goes by itself", () => {
+  it("shows a draft again that could not be applied, and stops applying all", () => {
     const applying = answered(update(planned(plannedOf(2)), act("A")), "the new text");
     const [ask] = applying.asks ?? [];
     assert.ok(ask !== undefined);
@@ -163,7 +170,7 @@ describe("the dialog that rewrites many", () => {
     assert.match(screen(after), /2\/2 {2}Replace the old text\?/);
   });
 
-  it("stops before something is written, and not while it is", () => {
+  it("can be stopped before something is written, but not during it", () => {
     const applying = update(answered(update(planned(plannedOf(2)), act("y")), "new"), act("y"));
     assert.deepEqual(update(applying, act("escape")).go, { kind: "back" });
     const [ask] = applying.asks ?? [];
@@ -172,7 +179,7 @@ describe("the dialog that rewrites many", () => {
     assert.equal(update(writing, act("escape")).go, undefined);
   });
 
-  it("plans again after a change, one plan at a time, and shows the old one meanwhile", () => {
+  it("plans again after a change, one plan at a time, and keeps the old one visible", () => {
     const step = planned(plannedOf(3));
     const again = update(step, { kind: "changed" });
     assert.equal(again.asks?.length, 1);

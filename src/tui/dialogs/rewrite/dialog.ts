@@ -55,20 +55,20 @@ export const rewriteModule: Module<RewriteDialog> = {
     {
       keys: ["y", "enter"],
       short: "start",
-      says: "ask the model for a draft, or show the stored one",
+      help: "ask the model for a draft, or show the stored one",
       changes: true,
       when: during("plan"),
       disabled: (state) => whyNot(state) ?? (isSingle(state) && isCurrent(state) ? currentTrouble.message : null),
       does: (state, frame) => proceed(state, frame),
     },
-    { keys: ["y", "enter"], short: "apply", says: "replace the old text", changes: true, ...ofReview(apply) },
-    { keys: ["enter"], short: "retry", says: "try again", changes: true, when: during("trouble"), does: retry },
-    { keys: ["enter", "escape", "q"], short: "close", says: "close the report", when: during("ended"), does: leave },
-    { keys: ["n"], short: "skip", says: "keep the old text, and go on to the next summary", ...ofReview(skip) },
+    { keys: ["y", "enter"], short: "apply", help: "replace the old text", changes: true, ...ofReview(apply) },
+    { keys: ["enter"], short: "retry", help: "try again", changes: true, when: during("trouble"), does: retry },
+    { keys: ["enter", "escape", "q"], short: "close", help: "close the report", when: during("ended"), does: leave },
+    { keys: ["n"], short: "skip", help: "keep the old text, and go on to the next summary", ...ofReview(skip) },
     {
       keys: ["A"],
       short: "apply all",
-      says: "apply this draft and all that follow without asking",
+      help: "apply this draft and all that follow without asking",
       changes: true,
       when: (state) => !isSingle(state) && during("plan", "in flight", "review")(state),
       disabled: (state) => whyNot(state) ?? (state.work.isAuto ? "already applying all" : null),
@@ -82,13 +82,13 @@ export const rewriteModule: Module<RewriteDialog> = {
     {
       keys: ["d"],
       short: "diff",
-      says: "switch between a diff and both texts",
+      help: "switch between a diff and both texts",
       ...ofReview((state, review) => reviewing(state, { ...review, isDiff: !review.isDiff, top: 0 })),
     },
     {
       keys: ["f"],
       short: "ask again",
-      says: "ask the model for another text",
+      help: "ask the model for another text",
       changes: true,
       when: (state) =>
         during("review")(state) ||
@@ -100,14 +100,14 @@ export const rewriteModule: Module<RewriteDialog> = {
     {
       keys: ["escape", "q", "n"],
       short: "cancel",
-      says: "go back without changing anything",
+      help: "go back without changing anything",
       when: (state) => during("plan")(state) || (isSingle(state) && isWorking(state)),
       does: stop,
     },
     {
       keys: ["escape", "q"],
       short: "stop",
-      says: "stop here; what is applied stays",
+      help: "stop here; what is applied stays",
       when: (state) => during("review")(state) || (!isSingle(state) && isWorking(state)),
       does: stop,
     },
@@ -224,7 +224,7 @@ function applied(state: RewriteDialog, result: AppliedDraft, frame: Frame): Step
   if (work.stales + 1 >= stalesMax)
     return settle(state, { target, status: "unusable", reason: "other processes keep changing it" }, frame);
   const step = proceed({ ...state, work: { ...work, stales: work.stales + 1 } }, frame);
-  return { ...step, notice: { tone: "said", text: `${result.reason}: drafting it again` } };
+  return { ...step, notice: { tone: "info", text: `${result.reason}: drafting it again` } };
 }
 
 /** Records the outcome of one summary, and goes on to the next. */
@@ -240,7 +240,7 @@ function skip(state: RewriteDialog, { target }: Review, frame: Frame): Stepped {
 function stop(state: RewriteDialog, frame: Frame): Stepped {
   const { phase } = state;
   if (phase.kind === "applying" && phase.isTooLate)
-    return { state, notice: { tone: "said", text: "too late to cancel: this summary is being written" } };
+    return { state, notice: { tone: "info", text: "too late to cancel: this summary is being written" } };
   return phase.kind === "review" && isSingle(state) ? skip(state, phase.review, frame) : end(state, frame);
 }
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { ConversationId, Summary, SummaryId } from "../../../core/model/types.ts";
 import type { PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
 import { createPaint } from "../../../format/paint.ts";
-import type { Answer, Ask } from "../../asks.ts";
+import type { AskAnswer, Ask } from "../../asks.ts";
 import type { Frame, LayerEvent } from "../../contract.ts";
 import { advance, open } from "../../layers.ts";
 import type { Drafting, PlannedWork } from "./asks.ts";
@@ -94,12 +94,12 @@ const draftOf = (old: string, now: string): Extract<Drafting, { readonly kind: "
 
 type Event = LayerEvent;
 const act = (name: string): Event => ({ kind: "pressed", name });
-const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
+const answer = (result: AskAnswer): Event => ({ kind: "answer", answer: result });
 const draftAsk: Ask<"rewriteDraft"> = { kind: "rewriteDraft", target, isFresh: false };
 const previewed = (source = "a source"): Event =>
-  answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, told: previewOf(source) });
+  answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, result: previewOf(source) });
 const drafted = (old = "old", now = "new"): Event =>
-  answer({ kind: "rewriteDraft", ask: draftAsk, told: draftOf(old, now) });
+  answer({ kind: "rewriteDraft", ask: draftAsk, result: draftOf(old, now) });
 
 const play = (events: readonly Event[], in_: Frame = frame) =>
   events.reduce(
@@ -108,7 +108,7 @@ const play = (events: readonly Event[], in_: Frame = frame) =>
   );
 const screen = (state: RewriteDialog, in_: Frame = frame): string => rewriteModule.draw(state, in_).join("\n");
 
-/** Every phase, by what leads there. */
+/** The events that lead to each phase. */
 const ways = (old: string, now: string): Readonly<Record<string, readonly Event[]>> => ({
   reading: [],
   preview: [previewed(now)],
@@ -119,12 +119,12 @@ const ways = (old: string, now: string): Readonly<Record<string, readonly Event[
   trouble: [
     previewed(now),
     act("enter"),
-    answer({ kind: "rewriteDraft", ask: draftAsk, told: { kind: "unusable", reason: now } }),
+    answer({ kind: "rewriteDraft", ask: draftAsk, result: { kind: "unusable", reason: now } }),
   ],
 });
 
-describe("the dialog that rewrites one summary", () => {
-  it("has the spec's shape: who, when, old, new and the difference", () => {
+describe("the rewrite dialog for one summary", () => {
+  it("shows the summary, its time range, both texts and the difference", () => {
     const shown = screen(play(ways("Goals & Context", "Timeline:")["review"] ?? []).state);
     assert.match(shown, /^━━━ Rewrite: sum_f8ee4e7a5a7b7090 \(d1, 36 children\) ━━━/);
     assert.match(shown, /Time range: 2026-02-17 15:37 UTC/);
@@ -133,16 +133,16 @@ describe("the dialog that rewrites one summary", () => {
     assert.match(shown, /Δ tokens: -122 \(1,523 → 1,401\)/);
   });
 
-  it("says in one line of a narrow terminal what was done and how to take it back", () => {
+  it("reports the result and the way to undo it in one line of a narrow terminal", () => {
     const applying = [...(ways("old", "new")["applying"] ?? [])];
-    const told = { kind: "written", change: 12, above: ["sum_0000000000000001"] } as const;
+    const result = { kind: "written", change: 12, above: ["sum_0000000000000001"] } as const;
     const ask: Ask<"rewriteApply"> = { kind: "rewriteApply", draft: draftOf("old", "new"), partOf: {} };
     const notice = (columns: number): string =>
-      play([...applying, answer({ kind: "rewriteApply", ask, told })], frameOf(columns, 19)).notice?.text ?? "";
-    assert.equal(notice(74), "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · press u to undo");
+      play([...applying, answer({ kind: "rewriteApply", ask, result })], frameOf(columns, 19)).notice?.text ?? "";
+    assert.equal(notice(74), "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · u undoes change 12");
     assert.equal(
       notice(194),
-      "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · change 12, press u to undo · 1 summary above was written from the old text",
+      "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · u undoes change 12 · 1 summary above was written from the old text",
     );
   });
 
@@ -160,7 +160,7 @@ describe("the dialog that rewrites one summary", () => {
     }
   });
 
-  it("is never busy after something failed, and can always be left", () => {
+  it("is not busy after a failure, and can always be closed", () => {
     for (const [phase, events] of Object.entries(ways("old", "new"))) {
       const failure = { code: "unavailable", message: "the database is locked", hint: null };
       const { state } = play([...events, { kind: "failed", ask: draftAsk, failure }]);
@@ -171,7 +171,7 @@ describe("the dialog that rewrites one summary", () => {
     }
   });
 
-  it("is not cancelled where it is written already", () => {
+  it("cannot be cancelled while it is being written", () => {
     const progress = { done: 1, of: null, words: "writing" };
     const step = play([
       ...(ways("a", "b")["applying"] ?? []),
@@ -182,7 +182,7 @@ describe("the dialog that rewrites one summary", () => {
     assert.match(step.notice?.text ?? "", /too late/);
   });
 
-  it("fits every room, whatever the texts hold, and sends no control character", () => {
+  it("fits every room, whatever the texts contain, and sends no control character", () => {
     const text = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constant("宿題は\u001b[31m赤\u001b[0m👩‍👩‍👧‍👦\r\n\t\u202eend"),

@@ -12,7 +12,7 @@ import { facts } from "../../../format/table.ts";
 import { oneLine } from "../../../format/safe-text.ts";
 import type { Page } from "../../../format/page.ts";
 import { findingLines, planLines, skippedLines } from "../../../format/rewrite.ts";
-import type { Asking, Frame, Place } from "../../contract.ts";
+import type { Asking, Frame, Destination } from "../../contract.ts";
 import type { Scroll } from "../../keys.ts";
 import type { Trouble } from "../../port.ts";
 import { ends, fit, fitAll, laidOutOnce, place, rule, spinner } from "../../widgets/draw.ts";
@@ -23,7 +23,7 @@ import type { Review } from "./review.ts";
 import { drawWork, endLines, placeOf, questionOf } from "./work.ts";
 import type { Work } from "./work.ts";
 
-export interface RewriteDialog extends Place<"rewrite"> {
+export interface RewriteDialog extends Destination<"rewrite"> {
   /** Null until it is read. */
   readonly planned: PlannedWork | null;
   readonly isPlanning: boolean;
@@ -243,8 +243,7 @@ function targetLines(target: PlannedRewrite, { plan, spend, preview }: PlannedWo
         ["prompt", `${template}; ${formatCount(tokens)} tokens now, about ${formatCount(targetTokens)} wanted`],
         [
           "model",
-          ...(plan.model === null ? ["none"] : modelLines(page, plan.model)),
-          ...callLines(page, plan.cost, spend),
+          ...(plan.model === null ? ["none"] : [...modelLines(page, plan.model), ...callLines(page, plan.cost, spend)]),
         ],
         ...draft.map((words) => ["draft", words] as const),
         ...outdated.map((words) => ["above", words] as const),

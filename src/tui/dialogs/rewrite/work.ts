@@ -120,14 +120,14 @@ export function noticeOf(work: Work, did: "Rewrote" | "Repaired", isSingle: bool
   const { applied, before, after, skipped, above } = totalsOf(work);
   if (change === null) {
     const kept = `nothing was changed; ${skipped === 1 ? "the draft is" : "the drafts are"} kept`;
-    return { tone: "said", text: skipped > 0 ? kept : "cancelled: nothing was changed" };
+    return { tone: "info", text: skipped > 0 ? kept : "cancelled: nothing was changed" };
   }
   const [only] = work.outcomes;
   const words =
     isSingle && only !== undefined
       ? `${did} ${only.target.summary}: ${before}t → ${after}t (${after > before ? "+" : ""}${after - before})`
       : `${did} ${plural(applied, "summary", "summaries")}. Total: ${formatCount(before)}t → ${formatCount(after)}t (${signed(after - before)})`;
-  const undo = [`change ${change}, press u to undo`, "press u to undo"];
+  const undo = [`u undoes change ${change}`, "u undoes it"];
   const outdated = above === 0 ? [] : [[aboveWords(above), `${formatCount(above)} above from the old text`]];
   // The status line is wider than the dialog's box by this.
   const room = columns + 3;

@@ -1,6 +1,4 @@
-/**
- * Tests the summaries of a conversation at the terminal: their shape, opening them down to the messages, reading them.
- */
+/** Robot sessions on the summaries screen: its strip, opening down to messages, details. */
 
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -13,9 +11,9 @@ import { makeDeepConversation } from "../support/deep-conversation.ts";
 import { portOver, startRobot } from "../support/robot.ts";
 import type { Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
-import type { Place } from "../../src/tui/contract.ts";
+import type { Destination } from "../../src/tui/contract.ts";
 
-const folder = makeScratch("tui-dag");
+const folder = makeScratch("tui-summaries");
 const database = join(folder, "lcm.db");
 const made = await makeDeepConversation(database);
 const shared = portOver(database);
@@ -28,9 +26,9 @@ after(async () => {
   for (const port of ports) await port.close();
 });
 
-type At = Omit<Extract<Place, { readonly kind: "dag" }>, "kind">;
+type At = Omit<Extract<Destination, { readonly kind: "summaries" }>, "kind">;
 function look(place: At = { conversation: made.deep }, options: RobotOptions = {}, port = shared): Robot {
-  const robot = startRobot(port, { columns: 80, rows: 24, ...options, place: { kind: "dag", ...place } });
+  const robot = startRobot(port, { columns: 80, rows: 24, ...options, place: { kind: "summaries", ...place } });
   robots.push(robot);
   return robot;
 }
@@ -38,7 +36,7 @@ function look(place: At = { conversation: made.deep }, options: RobotOptions = {
 const selectedLine = (robot: Robot): string => robot.lines().find((line) => line.startsWith("▸")) ?? "";
 
 describe("the summaries of a conversation, in the terminal UI", () => {
-  it("show the context from the top down, and its shape over time", async () => {
+  it("show the context as a tree, and its shape over time", async () => {
     const robot = look();
     await robot.sees("▸ + d3 condensed");
     const [, head, ...lines] = robot.lines();
@@ -47,7 +45,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
       lines.slice(0, 4).map((line) => line.slice(0, 4).trim()),
       ["d3", "d2", "d1", "d0"],
     );
-    // The deeper, the earlier; and every deep summary has one below.
+    // Deeper summaries are earlier, and each has sources.
     assert.match(lines[0] ?? "", /^ d3 ▓+█* +$/);
     assert.match(lines[3] ?? "", /^ d0 ░+█+▐?█*━ ?$/);
     assert.match(robot.screen(), /▸ \+ d3 condensed +2 +69 +11-03…11-06 +The whole project/);
@@ -64,7 +62,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
       await robot.press("l");
     }
     assert.match(selectedLine(robot), /^▸ +user +\d+ +11-03 08:00 +Do we draw a map of the/);
-    // Up again to the leaf, which closes, and on to its parent.
+    // Back up to the leaf, which closes, and on to its parent.
     await robot.press("h");
     assert.match(selectedLine(robot), /- d0 leaf/);
     await robot.press("space", "P");
@@ -79,7 +77,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     assert.match(selectedLine(robot), /user/);
   });
 
-  it("are opened at one of them, with a word that marks a poor text", async () => {
+  it("open at a given summary, and mark one whose text is poor", async () => {
     const robot = look({ conversation: made.deep, at: made.truncated }, { columns: 120, rows: 30 });
     await robot.sees(`▸   + d0 leaf`);
     await robot.sees("msg_81…msg_84");
@@ -87,14 +85,14 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     for (const words of [
       /│ sum_\w+ +d0 leaf/,
       /│ when +2025-11-08 18:00 – 18:06 UTC/,
-      /│ level +truncated: cut short: no attempt was usable/,
-      /│ made into +sum_/,
+      /│ level +truncated: cut short: no attempt was/,
+      /│ used in +sum_/,
       /│ Do season tickets carry a photo\?/,
     ])
       assert.match(robot.screen(), words);
   });
 
-  it("show the full text of one, which scrolls, beside the list or in its place", async () => {
+  it("show the whole text of one, scrolling, beside the list or instead of it", async () => {
     const robot = look({ conversation: made.deep }, { rows: 20 });
     await robot.sees("the fresh tail");
     await robot.press("tab");
@@ -113,12 +111,12 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     await robot.misses("│ made from");
   });
 
-  it("show what a summary's prompt knew of what came before, or why it knew nothing", async () => {
+  it("show the previous context of a summary's prompt, or why there is none", async () => {
     const robot = look({ conversation: made.deep, at: made.truncated });
     await robot.sees("▸   + d0 leaf");
     await robot.press("p");
-    await robot.sees("None was given: its text was made without a model.");
-    await robot.sees("A rewrite would be given this, recomputed");
+    await robot.sees("None: its text was made without a model.");
+    await robot.sees("A rewrite would get this, recomputed");
     await robot.press("escape", "k", "p");
     await robot.sees(/previous context of sum_[^]*Asked: Is the fuel surcharge shown\?/);
     await robot.press("escape", "g", "p");
@@ -131,13 +129,13 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     const row = (words: string): number => robot.lines().findIndex((line) => line.includes(words));
     await robot.click(10, row("+ d1"));
     assert.match(selectedLine(robot), /d1 condensed/);
-    // Between words: on one, a double click selects it for copying.
+    // Between words: a double click on a word would select it.
     await robot.click(3, row("+ d1"));
     await robot.click(3, row("+ d1"));
     await robot.sees("truncated");
   });
 
-  it("stay open and selected when another process dissolves one, which is then not in the context", async () => {
+  it("stay open and selected when another process dissolves one, which then leaves the context", async () => {
     const path = join(folder, "dissolved.db");
     copyFileSync(database, path);
     const port = portOver(path);
@@ -161,7 +159,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     await again.sees("▸   + d3 condensed");
   });
 
-  it("refuse what cannot be done, and explain why", async () => {
+  it("refuse unavailable keys with the reason", async () => {
     const robot = look();
     await robot.sees("the fresh tail");
     await robot.press("G", "d");
