@@ -10,34 +10,34 @@ import type { Argument, CallExpression } from "oxc-parser";
 
 /** Numbered through all groups, from 1. */
 const promises: Readonly<Record<string, readonly string[]>> = {
-  "Nothing is lost, nothing is doubled": [
+  "Nothing is lost or duplicated": [
     "**Every message the host sent is stored once.** Crash anywhere between the host's write and our answer: after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
     "**Replays are harmless.** Any prefix, suffix, interleaving or repetition of a transcript, live and by bootstrap, gives the same rows.",
     '**Repeats are kept.** N byte-equal messages with distinct keys are N rows ("ping", `{"status":"ok"}`, reused tool-call ids).',
-    "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what came in.",
+    "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what the host sent.",
     "**A message is never both in the context and under an in-context summary.** Every fold strictly lowers the context's tokens, or is not made.",
     "**The first bootstrap imports everything**, not a recent part; an import is resumable.",
     "**No event deletes rows**: reset, new, session end, uninstall. Deleting is an explicit operator command with a dry run.",
   ],
-  "The turn is never held up": [
+  "Turns never wait": [
     "**Assembly makes no model call**, and with the summariser hung commit + assemble stay within a few milliseconds.",
     "**One deadline covers all nested loops** of a compaction, inherited, never re-armed; what was done before it stays and is consistent.",
     "**The host's event loop is free.** Another process holding the write lock for 30 s, or a 1M-row search, delays no timer of the host by more than 20 ms.",
     "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
   ],
   "The model gets a valid prompt within budget": [
-    "**Never over budget**: assembled tokens ≤ the budget of the turn's first call, less what the turn has grown since. When even the fresh tail does not fit, it is cut by a stated rule, and said so; the newest user turn survives.",
-    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; never invent a result when the real row exists; roles as the provider wants them. Fuzzed over orders, delays, evictions and mid-session provider switches.",
+    "**Never over budget**: assembled tokens ≤ the budget of the turn's first call, less what the turn has grown since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
+    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles as the provider requires them. Fuzzed over orders, delays, evictions and mid-session provider switches.",
     "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
     "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. No wall-clock or per-turn text before the tail.",
     "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and err high on JSON, logs and base64.",
     "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
   ],
   "Summaries are safe and bounded": [
-    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and carries its level; anything below "normal" is found by doctor and can be redone later.',
+    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and carries its level; anything below "normal" is found by doctor and can be rewritten later.',
     "**Summaries are data, not instructions**: escaped so that no message text can forge or close a wrapper; labelled as a record.",
-    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result); a ceiling per window; overflow rescue always has a path without a model.",
-    "**Provider trouble is classified by status, not by words in a message**; auth failure opens a breaker and status says so.",
+    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result); a ceiling per window; an overflow can always be resolved without a model.",
+    "**Provider trouble is classified by status, not by words in a message**; auth failure opens a breaker and status reports it.",
   ],
   "Recall finds it, for the right reader": [
     '**No false "no matches"**: an invalid pattern, a time-out, a scan limit are stated as such. Search covers all rows, old ones too.',
@@ -47,7 +47,7 @@ const promises: Readonly<Record<string, readonly string[]>> = {
     "**Files stay inside their folder**, private to the user; an id is never a path.",
   ],
   "Operators can see and undo": [
-    "**One status** tells: stored, pending, last compaction and what it saved, spend, fallbacks, degraded or not, settings with their source.",
+    "**One status** shows: stored, pending, last compaction and what it saved, spend, fallbacks, degraded or not, settings with their source.",
     "**Writes are dry-run by default**, print the same plan everywhere, back up first, and can run while the host is running.",
     "**Timestamps** are stored in UTC with milliseconds and shown in the user's zone; tests run in a non-UTC zone too.",
   ],
