@@ -68,13 +68,8 @@ try {
     clear(database);
     process.stderr.write(" compacted conversation …");
     const compacted = stage("engine", "compacted", database, String(n)) as Compacted;
-    const onCompacted = stage(
-      "floor",
-      "context",
-      database,
-      "compacted",
-      String(compacted.prompt.items),
-    ) as ContextFloor;
+    const items = String(compacted.prompt.items);
+    const onCompacted = stage("floor", "context", database, "compacted", items) as ContextFloor;
     process.stderr.write(" terminal UI …\n");
     const shown = process.platform === "linux" ? (stage("tui", database) as Shown) : null;
     clear(database);

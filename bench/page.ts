@@ -1,6 +1,4 @@
-/**
- * Formats the results of the benchmark: a table for the terminal, a page for the docs, and a plot of how cost grows.
- */
+/** Formats benchmark results: a table for the terminal, a page for the docs, and a plot of how cost grows. */
 
 import type { Compacted, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
@@ -87,10 +85,7 @@ const groups: Readonly<Record<string, readonly Figure[]>> = {
       floor: ({ floor }) => floor.compacted.promptCpuMs + floor.store.appendCpuUs / 1_000,
       plotted: "a whole turn",
     },
-    {
-      label: "· bytes identical to the previous turn's prompt, over 1,000 turns: %",
-      of: ({ compacted }) => compacted.prefixReused * 100,
-    },
+    { label: "· bytes identical to the previous prompt: %", of: ({ compacted }) => compacted.prefixReused * 100 },
     { label: "· compactions in these turns", of: ({ compacted }) => compacted.compactions },
     { label: "· peak memory (RSS), MB", of: ({ compacted }) => compacted.peakRssMb },
   ],
@@ -210,7 +205,6 @@ export interface Circumstances {
   readonly concurrency: Readonly<Record<string, number>>;
 }
 
-/** The result of a profile by hand; not part of a run. */
 const profile = `## Where the time goes
 
 What grows most with the size of the database are regular expressions, which read every text: they take 0.7 to 1.3 times as long as a

@@ -78,11 +78,11 @@ export function guaranteesMarkdown(root: string): string {
     });
     return [`## ${group}`, ...sections].join("\n\n");
   });
-  return `# What users can rely on
+  return `# Guarantees
 
-Each of these ${number} is a promise; a change that breaks one is a bug whatever else it improves. Below each stand the tests
-that are named after it, ${proofs.length} groups and single ones in all. Those in \`test/host\` run against the real OpenClaw, those in
-\`test/store-contract\` against every store.
+These are ${number} promises; a change that breaks one is a bug, whatever else it improves. Each is followed by the tests and groups of
+tests named after it, ${proofs.length} in all. Those in \`test/host\` run against the real OpenClaw, those in \`test/store-contract\` against
+every store.
 
 ${groups.join("\n\n")}
 `;
@@ -90,7 +90,7 @@ ${groups.join("\n\n")}
 
 function promiseMarkdown(number: number, text: string, proofs: readonly Proof[]): string {
   const own = proofs.filter(({ numbers }) => numbers.includes(number));
-  if (own.length === 0) throw new Error(`no test is named after guarantee ${number}`);
+  if (own.length === 0) throw new Error(`guarantee ${number} has no test named after it`);
   const lines = own.map(({ file, title, tests }) =>
     [`- [${file}](../${file}): ${title}`, ...tests.map((test) => `  - ${test}`)].join("\n"),
   );

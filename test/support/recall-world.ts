@@ -79,10 +79,7 @@ export interface RecallOptions {
   /** How long a turn waits for the store; the default if absent. */
   readonly patienceMs?: number;
   readonly config?: Readonly<Record<string, unknown>>;
-  /**
-   * What a sub-agent returns in the end; if it rejects, the sub-agent has failed. Without it there are no sub-agents,
-   * as without a gateway.
-   */
+  /** What a sub-agent returns, or rejects with. Without it there are no sub-agents, as without a gateway. */
   readonly child?: (run: ChildRun) => Promise<string>;
   readonly subagent?: Partial<Subagents>;
   readonly model?: (request: LlmRequest) => Promise<string>;
