@@ -64,8 +64,6 @@ export async function checkArguments<const P extends Parameters>(
   throw new LcmError("invalid", problems.join("; "));
 }
 
-// ── Correcting ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function correct({ properties, required }: Parameters, given: unknown) {
   if (given !== undefined && given !== null && (typeof given !== "object" || Array.isArray(given))) {
     throw new LcmError("invalid", `the arguments are ${show(given)}, but must be an object`);
@@ -111,8 +109,6 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 
 /** `all_conversations`, `allconversations` and `allConversations` are the same name. */
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
-
-// ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function problem(name: string, parameter: Parameter | undefined, value: unknown): string {
   const expected = parameter === undefined ? "something else" : expectation(parameter);
@@ -163,8 +159,6 @@ function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length <= shownCharsMax ? text : `${text.slice(0, shownCharsMax)}…`;
 }
-
-// ── Shared parameters ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The maximum is more than any answer needs, and still does not block a host's thread. */
 export const tokenCapOf = (description: string) =>

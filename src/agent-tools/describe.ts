@@ -77,8 +77,6 @@ const named = (what: string, ids: readonly string[]): string | false => {
 const more = (isWhole: boolean, tokens: number): string | false =>
   !isWhole && `Cut at tokenCap; the whole text has ${formatCount(tokens)} tokens. Raise tokenCap to read the rest.`;
 
-// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function summaryResult(
   { summary, sources, derived, origin, manifest, text, isWhole, tokens: read }: Of<"summary">,
   context: ToolContext,
@@ -159,8 +157,6 @@ const messageAmount = ({ count: messages, tokens }: { readonly count: number; re
   `${plural(messages, "message")} (${formatCount(tokens)} tokens)`;
 const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, openingCharsMax));
 
-// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function messageResult(
   { message, coveredBy, files, text, isWhole, tokens: read }: Of<"message">,
   context: ToolContext,
@@ -191,8 +187,6 @@ function messageResult(
     read: { summaries: [], messages: [message.id], tokens: read },
   };
 }
-
-// ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function fileResult({ file, message, content, tokens: read }: Of<"file">, context: ToolContext): Shown {
   const { id, name, mimeType, bytes, lines: lineCount, conversation, createdAt, exploration } = file;

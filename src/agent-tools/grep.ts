@@ -136,8 +136,6 @@ function headOf(hit: SearchHit) {
   }
 }
 
-// ── Nothing found ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 interface Searched {
   readonly mode?: "regex" | "full_text";
   readonly scope?: "messages" | "summaries" | "both" | "files";
@@ -180,8 +178,6 @@ function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: To
       : []),
   ];
 }
-
-// ── Details ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function detailsOf({ hits, caveats }: SearchResult, shown: number, sentences: readonly string[]): JsonObject {
   const isCut = caveats.some((caveat) => caveat.kind === "limit" || isUnfinished(caveat));

@@ -48,8 +48,6 @@ export async function findCredential(provider: string, deps: CredentialDeps): Pr
   return { kind: "refused", refusal: "no_credential", message };
 }
 
-// ── Profiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const types = ["oauth", "token", "api_key"];
 
 /** In the configured order, else by type; profiles in cooldown come last. */
@@ -92,8 +90,6 @@ function secretByType(profile: unknown, env: Env): string | null {
       return null;
   }
 }
-
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const usualVariables: ReadonlyMap<string, readonly string[]> = new Map([
   ["anthropic", ["ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN"]],

@@ -98,8 +98,6 @@ async function renewUnderLock(path: string, profile: string, deps: RenewDeps): P
   }
 }
 
-// ── The known format ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 const fileFields = ["version", "profiles", "order", "lastGood", "usageStats"];
 const loginFields = ["type", "provider", "access", "refresh", "expires", "clientId", "email"];
 
@@ -123,8 +121,6 @@ function knownLogin(file: unknown, profile: string): Login | null {
 
 const hasOnly = (fields: object, known: readonly string[]): boolean =>
   Object.keys(fields).every((field) => known.includes(field));
-
-// ── Requesting tokens ────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Tokens = Pick<Login, "access" | "refresh" | "expires">;
 type TokenAnswer = { readonly kind: "tokens"; readonly tokens: Tokens } | Refused;
@@ -155,8 +151,6 @@ async function askForTokens(login: Login, deps: RenewDeps): Promise<TokenAnswer>
   const refresh = textAt(answer, "refresh_token") ?? login.refresh;
   return { kind: "tokens", tokens: { access, refresh, expires: Date.now() + seconds * 1000 - earlyMs } };
 }
-
-// ── Saving tokens ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const spareBytes = 8_192;
 
@@ -191,8 +185,6 @@ async function prepareSuccessor(
   };
   return { publish, discard };
 }
-
-// ── The lock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Returns a function that releases the lock; null if another program held it the whole time. */
 async function takeLock(path: string, waitMs: number): Promise<(() => Promise<void>) | null> {

@@ -127,8 +127,6 @@ async function findWay(
   return { endpoint, credentials: { stateDir, env, config, custom, needsKey: endpoint.needsKey } };
 }
 
-// ── One call ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 interface Target {
   readonly choice: ModelChoice;
   readonly endpoint: Endpoint;

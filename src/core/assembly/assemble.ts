@@ -121,8 +121,6 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   return toAssembly(await squeeze(await userBefore(after), after, window.budget, build), window, wholeTail);
 }
 
-// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The newest context items, enough to exceed the budget or all there are, with their estimated cost. */
 interface Window extends Sizes {
   readonly conversation: ConversationId;
@@ -189,8 +187,6 @@ function itemsFrom(shown: readonly PromptItem[], cut: number, floor: number): re
   return [cut === 0 ? first : withoutResults(first), ...shown.slice(at + 1)];
 }
 
-// ── The newest user message ──────────────────────────────────────────────────────────────────────────────────────────
-
 /** Returns the newest user message, unless the kept items contain or summarise it. */
 function createUserBefore(
   store: Store,
@@ -213,8 +209,6 @@ function createUserBefore(
     return kept.some(({ source }) => coveredBy.has(source.id)) ? null : withoutResults(newest.user);
   };
 }
-
-// ── When even the tail does not fit ──────────────────────────────────────────────────────────────────────────────────
 
 /** Steps 2 to 6 of the list above. */
 async function squeeze(
@@ -249,8 +243,6 @@ async function squeeze(
 const shortestTokens = 64;
 
 const isResult = ({ ties }: PromptItem): boolean => ties.answers.length > 0;
-
-// ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: number | null): Assembly {
   const { kept, outputs, hidden, tokens, standIns, loose } = prompt ?? { ...emptyPrompt, hidden: window.totalItems };

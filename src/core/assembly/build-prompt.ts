@@ -89,8 +89,6 @@ function openingOf(
   return { message, item: null, tokens: tokensOf(message) };
 }
 
-// ── Results that are stored but not shown ────────────────────────────────────────────────────────────────────────────
-
 /** How many messages with unanswered calls are looked up, and how far around them results are searched. */
 const callersMax = 16;
 const messagesBefore = 16;

@@ -95,8 +95,6 @@ const withBlocks = (raw: HostMessage, blocks: readonly Json[]): HostMessage | nu
 export const isMadeOf = (content: Json | undefined, blocks: readonly Json[]): boolean =>
   Array.isArray(content) && content.length === blocks.length && blocks.every((block, at) => block === content[at]);
 
-// ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The non-empty blocks of a message of this role. */
 export const presentBlocks = (content: readonly Json[], role: "user" | "assistant"): readonly Json[] =>
   content.flatMap((block) => presentBlock(block, role));

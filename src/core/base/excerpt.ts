@@ -143,8 +143,6 @@ function characters(text: string): Characters {
   return Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
 
-// ── Beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** More characters than any text has per token, except for long runs of one character. */
 export const charactersPerToken = 16;
 const sampleCharacters = 4_000;

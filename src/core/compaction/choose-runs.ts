@@ -64,8 +64,6 @@ export function strictRules(settings: Settings, budget: number): Rules {
 export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
   incrementalMaxDepth === -1 ? Number.POSITIVE_INFINITY : incrementalMaxDepth;
 
-// ── Leaves ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** A raw message that could be folded, and its calls and results. */
 export interface Candidate {
   readonly tokens: number;
@@ -104,8 +102,6 @@ function prefixSums(values: readonly number[]): readonly number[] {
   let sum = 0;
   return [0, ...values.map((value) => (sum += value))];
 }
-
-// ── Condensing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All runs of the shallowest depth that has any, oldest first. They do not overlap, so they can be folded in parallel. */
 export function condensedRuns(

@@ -42,8 +42,6 @@ export function lastLine(content: string): string {
   return end.slice(end.lastIndexOf("\n") + 1);
 }
 
-// ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const tokensMax = 220;
 const lineTokensMax = 70;
 const lineCharsMax = 280;

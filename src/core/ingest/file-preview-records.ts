@@ -11,8 +11,6 @@ const namesShown = 20;
 const distinctShown = 5;
 const keysShown = 5;
 
-// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export function describeJson(content: string): readonly string[] | null {
   if (!/^\s*[[{]/.test(content.slice(0, 1_000))) return null;
   const size = `${plural(countLines(content), "line")}, ${formatCount(content.length)} characters`;
@@ -100,8 +98,6 @@ function cell(value: Json): string {
 
 const shown = (text: string): string =>
   /^[[{]/.test(text) ? cutLine(text, 80, 24) : /^-?[\d.]{1,20}$|^true$|^false$/.test(text) ? text : quote(text);
-
-// ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const delimiterNames = { ",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars" } as const;
 type Delimiter = keyof typeof delimiterNames;

@@ -89,8 +89,6 @@ export async function importTranscript(
 const readLine = ({ position, ...line }: SourceLine, now: Timestamp): TranscriptLine =>
   "text" in line ? readTranscriptLine(line.text, position, now) : readTranscriptValue(line.value, position, now);
 
-// ── Batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 interface PlacedItem {
   readonly item: Incoming;
   readonly position: number;
@@ -155,8 +153,6 @@ class Batches {
     return this.#items.length + this.malformed.length;
   }
 }
-
-// ── The conversation ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * Continues a session imported before, even if the host now writes to another. A different session under a key that is

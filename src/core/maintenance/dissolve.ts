@@ -62,8 +62,6 @@ export function summaryInShort({ id, depth, tokens, earliestAt, latestAt, text }
   return { id, depth, tokens, earliestAt, latestAt, opening: firstLine(text, openingMax) };
 }
 
-// ── Making room ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** A context item that gets another ordinal. */
 export interface Move {
   readonly from: number;
@@ -76,8 +74,6 @@ export function movesFor(later: readonly number[], free: number): readonly Move[
   const crowded = staying === -1 ? later : later.slice(0, staying);
   return crowded.map((from, index) => ({ from, to: free + index }));
 }
-
-// ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface DissolveFacts {
   readonly conversation: Conversation;
@@ -227,8 +223,6 @@ function runOf(summary: Summary, { conversation, links, messages, summaries }: D
 function messageInShort({ id, role, tokens, at, text }: Message): Returning {
   return { kind: "message", id, role, tokens, at, opening: firstLine(text, openingMax) };
 }
-
-// ── Applying ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Dissolved extends Changed {
   /** The plan that was applied, made again if the conversation had changed. */

@@ -56,8 +56,6 @@ export async function history(store: Store, filter: HistoryFilter = {}): Promise
   );
 }
 
-// ── Undo ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface PlannedUndo {
   /** What is undone: the change, the rest of it, or its part of one summary. */
   readonly undoing: Change;
@@ -106,8 +104,6 @@ async function remedyOf(store: Store, own: number, { change, cover, subject }: O
     ? null
     : `lcm dissolve ${summary.conversation} --summary ${cover}${cover === subject ? " --purge" : ""}`;
 }
-
-// ── Describing a change ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `entries` are all its steps, newest first. */
 async function describeChange(store: Store, entries: readonly JournalEntry[]): Promise<Change> {

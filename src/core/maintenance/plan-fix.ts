@@ -53,8 +53,6 @@ export const isSameRange = (a: Range, b: Range): boolean => a.earliestAt === b.e
 const isSameFacts = (a: DerivedFacts, b: DerivedFacts): boolean =>
   a.kind === b.kind && a.depth === b.depth && a.descendants === b.descendants && isSameRange(a, b);
 
-// ── Derived facts ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type Range = Pick<DerivedFacts, "earliestAt" | "latestAt">;
 
 /** The first and last message that an item covers, by `seq`. */
@@ -200,8 +198,6 @@ const joined = (spans: readonly (Span | null)[]): Span | null =>
     null,
   );
 
-// ── Order ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /**
  * Sorts items by what they cover, and inserts `more` among them. Overlapping items keep their relative order, because
  * moving them cannot help. Items without a span stay in front of the item that they precede.
@@ -240,8 +236,6 @@ function arranged<T>(items: readonly T[], spanOf: (item: T) => Span | null, more
   }
   return [...order, ...trailing];
 }
-
-// ── Context ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Null if the context is right, or cannot be improved. */
 function rightContext(skeleton: Skeleton, right: Derivation): ConversationFix["context"] {

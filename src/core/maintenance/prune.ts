@@ -112,8 +112,6 @@ function toPruned(conversation: Conversation, extent: Extent, going: ReadonlySet
   };
 }
 
-// ── Applying ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface PruneOptions {
   /** Path of the archive to write first; without it, they are only deleted. */
   readonly archive?: string;

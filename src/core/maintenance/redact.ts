@@ -128,8 +128,6 @@ function redactPartText(part: Part, toolName: string | null, forms: Forms): stri
   }
 }
 
-// ── Text and JSON ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The result never contains the secret: if replacing creates a new occurrence, the whole text is replaced. */
 export const redactText = (text: string, secret: string): string => replaceForms(text, escapedForms(secret));
 
@@ -169,8 +167,6 @@ export function redactLine(raw: string, secret: string): string {
   return containsAny(place, forms) ? JSON.stringify({ forgotten: forgottenMark }) : place;
 }
 
-// ── Titles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const titleLengthMax = 80;
 
 /** Whether a title repeats text of a message. */
@@ -197,8 +193,6 @@ export function redactTitle(title: string, secret: string): string {
 
 const firstLineOf = (secret: string): string => onOneLine(/[^\s\p{Cc}].*/u.exec(secret)?.[0] ?? "");
 const onOneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();
-
-// ── Secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Forms = readonly string[];
 

@@ -24,8 +24,6 @@ export interface RewriteDeps extends SummarizeDeps {
   readonly store: Store;
 }
 
-// ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface RewriteRequest {
   readonly conversation: ConversationId;
   /** One summary, or it and all below it, anywhere; or those that the context reaches, of one depth or all. */
@@ -126,8 +124,6 @@ export const sourceless = ({ carriedFrom }: Pick<SummaryFacts, "carriedFrom">): 
     ? "it has no sources"
     : `it was carried over from ${carriedFrom} of an earlier conversation, so it has no sources of its own`;
 
-// ── Drafting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface DraftOptions {
   /** Time zone of the sources; null for no times; the setting by default. */
   readonly zone?: string | null;
@@ -219,8 +215,6 @@ export const applyRewrite = async (
   partOf?: PartOf,
 ): Promise<Written<Changed & { readonly revision: number }>> =>
   await store.rewrite({ summary: old.id, revision: old.revision, forgets, sources }, summary, partOf);
-
-// ── Running a plan ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface RewriteOptions extends Omit<DraftOptions, "overlay" | "onlyKept"> {
   /** Count kept drafts without calling the model; draft; or draft and apply each. */

@@ -118,8 +118,6 @@ export const textOfParts = (parts: readonly Part[]): string =>
 const textsOf = (parts: readonly Part[]): readonly string[] =>
   parts.map((part) => part.text).filter((text) => text !== null);
 
-// ── Roles and the envelope ───────────────────────────────────────────────────────────────────────────────────────────
-
 /** Marks of what was taken out of the envelope. A value that could be mistaken for a mark is put into an array. */
 const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
 
@@ -162,8 +160,6 @@ const blockText = (block: Json): string => {
   return typeof text === "string" ? text : "";
 };
 
-// ── The line around a message ────────────────────────────────────────────────────────────────────────────────────────
-
 type Known = Pick<MessageOrigin, "key" | "at" | "parentKey">;
 
 /**
@@ -201,8 +197,6 @@ function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObj
   });
   return Object.fromEntries(fields);
 }
-
-// ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function contentToParts(content: Json | undefined): readonly Part[] {
   if (typeof content === "string") return [textPart(content, null, content)];
@@ -344,8 +338,6 @@ function partToBlock(part: Part): Json {
   }
 }
 
-// ── Tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Role and separators, which every provider adds around a message. */
 const messageOverheadTokens = 4;
 /** What providers charge for a picture of ordinary size, whatever its bytes. */
@@ -372,8 +364,6 @@ function mediaInside(block: Json): number {
   for (const inner of block["content"]) count += isMedia(inner) ? 1 : mediaInside(inner);
   return count;
 }
-
-// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The string at a path; empty if there is none. */
 export function stringAt(value: Json, path: MovedContent["path"]): string {

@@ -79,8 +79,6 @@ for (const dialect of builtIn) addDialect(dialect);
 const found = <T>(map: ReadonlyMap<string, T>, word: Json | undefined): T | undefined =>
   typeof word === "string" ? map.get(word) : undefined;
 
-// ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface HostCall {
   readonly id: string;
   /** Empty where the call names no tool. */
@@ -118,8 +116,6 @@ const textIn = (value: Json | undefined): string => (typeof value === "string" ?
 
 /** Includes calls of dialects that are not in the table. */
 export const looksLikeCall = (type: string): boolean => /call|tool_use/i.test(type) || byCallType.has(type);
-
-// ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface HostResult {
   /** The id of the call that it answers. */
@@ -186,8 +182,6 @@ export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): J
   };
 }
 
-// ── Text, reasoning and media ────────────────────────────────────────────────────────────────────────────────────────
-
 /** The blocks of a content, which may be bare text. */
 export const blocksOf = (content: Json | undefined): readonly Json[] => {
   if (Array.isArray(content)) return content;
@@ -211,8 +205,6 @@ export const isMedia = (block: Json): boolean =>
 /** A quick test that needs no parsing: false only if the part has no media. */
 export const mayHoldMedia = ({ metadata }: Part): boolean =>
   metadata !== null && /"type":"[^"]*(?:image|file|audio|document)/.test(metadata);
-
-// ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Fields by which a block is known and tied to others; they are never shortened. */
 export const isBlockLabel = (field: string): boolean =>

@@ -45,8 +45,6 @@ export function resultsOf(raw: HostMessage): readonly HostResult[] {
     .filter((found) => found !== null);
 }
 
-// ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The nth call, or result, of the message at a position of the list. */
 export interface TiePlace {
   readonly at: number;

@@ -17,8 +17,6 @@ export function readAnswer(answer: string): string {
 
 const controls = /[\p{Cc}--[\n\t]]/gv;
 
-// ── Marked reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** A channel mark begins a line or a turn; in the middle of a sentence it is only mentioned. */
 const channelMark = /(?:^[ \t]{0,8}|<\|start\|>(?:assistant)?|<\|end\|>)<\|channel\|>\s{0,8}(\w{1,20})/gm;
 
@@ -107,8 +105,6 @@ const withoutMarks = (text: string): string =>
 const isAtLineStart = (text: string, at: number): boolean =>
   /(?:^|\n)[ \t*_>]{0,8}$/.test(text.slice(Math.max(0, at - 9), at));
 const isAtLineEnd = (text: string, at: number): boolean => /^[ \t*_]{0,8}(?:\n|$)/.test(text.slice(at, at + 9));
-
-// ── Wrappers and openers ─────────────────────────────────────────────────────────────────────────────────────────────
 
 const wrapper = new RegExp(`^[ \\t]*<(${wrappers})(?:\\s[^<>\\n]{0,300})?>`, "gim");
 

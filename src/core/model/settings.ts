@@ -322,8 +322,6 @@ const isSettings = (values: Readonly<Record<string, Value>>): values is Settings
 const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
   rows.every(([key]) => Object.hasOwn(record, key));
 
-// ── Valid values, by kind ────────────────────────────────────────────────────────────────────────────────────────────
-
 interface Kind {
   /** The value of a variable's text, not yet checked; undefined if there is none. */
   readonly fromText: (text: string) => unknown;
@@ -416,8 +414,6 @@ const fits = (setting: Setting, value: unknown): value is Value => kinds[setting
 export const expectation = (setting: Setting): string => kinds[setting.kind].expectation(limitsOf(setting));
 export const schemaOf = (setting: Setting): JsonObject => kinds[setting.kind].schema(limitsOf(setting));
 
-// ── Settings that limit each other ───────────────────────────────────────────────────────────────────────────────────
-
 const limits = [
   { lower: "condensedMinFanoutHard", relation: "at most", upper: "condensedMinFanout" },
   { lower: "condensedMinFanoutHard", relation: "at most", upper: "leafMinFanout" },
@@ -438,8 +434,6 @@ function checkTogether(values: Settings, sources: ResolvedSettings["sources"]): 
     throw new LcmError("invalid", wrong, { hint });
   }
 }
-
-// ── Errors ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The name by which the operator set it. */
 const nameIn = (source: SettingSource, key: string): string => (source === "environment" ? envOf(key) : key);

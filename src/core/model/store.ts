@@ -63,8 +63,6 @@ export interface Clock {
   now(): Timestamp;
 }
 
-// ── The store ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Identity of a session. Its segments share it. */
 export interface SessionIdentity {
   readonly sessionId: string;

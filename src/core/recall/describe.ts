@@ -114,8 +114,6 @@ export function messageRuns(ids: readonly MessageId[], dash = "…"): readonly s
   return runs.map((ends) => [...new Set(ends)].map(messageName).join(dash));
 }
 
-// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Summaries to list below one. */
 const manifestMax = 500;
 /** Tokens of a manifest row without its opening. */
@@ -166,8 +164,6 @@ function shortenManifest(
   return { manifest: { ...manifest, rows: manifest.rows.filter((row) => kept.has(row)), isBounded: true }, tokens };
 }
 
-// ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function describeFile(store: Store, request: DescribeRequest, id: FileId): Promise<Described> {
   const { file: stored, message } = await reachFile(store, request.reach, id);
   // The description comes first, but must leave most of the room to the content.
@@ -215,8 +211,6 @@ async function pieceOf(store: Store, id: FileId, request: DescribeRequest, token
   return { text: piece.text, fromLine, toLine: last, lines, nextLine, lineCutBy: piece.lineCutBy };
 }
 
-// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function describeMessage(store: Store, request: DescribeRequest, id: MessageId): Promise<Described> {
   const [stored] = await store.messages({ ids: [id] });
   const message = await mustReach(store, request.reach, stored, `message ${id}`);
@@ -227,8 +221,6 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
   const facts = { id, conversation, seq, key, role, tokens, at, aside };
   return { kind: "message", message: facts, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
 }
-
-// ── Shared ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The same error for what does not exist and for what is beyond the reach. */
 async function mustReach<T extends { readonly conversation: ConversationId }>(

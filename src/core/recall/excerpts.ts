@@ -31,8 +31,6 @@ export function snippetsOf({ messages, summaries }: Leads): readonly Excerpt[] {
   });
 }
 
-// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /**
  * The best hits are read with the messages around them, because a question is often settled a few turns later. Around
  * the other hits, messages are read last, with the tokens that remain.
@@ -117,8 +115,6 @@ export const withLeaves = async (store: Store, items: readonly Expanded[]): Prom
       return { ...item, leaf };
     }),
   );
-
-// ── Formatting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All excerpts in the order of the conversation: the record that a delegate answers from. */
 export const recordOf = (excerpts: readonly Excerpt[]): string =>

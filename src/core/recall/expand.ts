@@ -116,8 +116,6 @@ export async function namedSummaries(
   return [...named.values()];
 }
 
-// ── Walking down ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
 interface Below {
   readonly summaries: readonly Summary[];
   readonly messages: readonly MessageId[];
@@ -178,8 +176,6 @@ export function messageToItem({ id, conversation, seq, role, text, tokens, at }:
   return { kind: "message", id, conversation, seq, role, text, tokens, isWhole: true, at, rank: 0 };
 }
 
-// ── Relevance ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type Scores = ReadonlyMap<MessageId | SummaryId, number>;
 
 /** Relevance by the store's own ranking, within the time that the roots cover. */
@@ -230,8 +226,6 @@ export const saysLittle = (text: string): boolean =>
   !/^[^\p{L}\p{N}]*(?:[\p{L}\p{N}]+[^\p{L}\p{N}]+){2}[\p{L}\p{N}]/u.test(text) && !/[\p{N}\p{Lo}]/u.test(text);
 
 export const asks = (item: Pick<Expanded, "text"> | undefined): boolean => /[?？]\s*$/u.test(item?.text ?? "");
-
-// ── Passages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A text that does not fit is cut, unless less than this is left. */
 const partTokensMin = 40;

@@ -107,8 +107,6 @@ export async function recent(
   };
 }
 
-// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type Span = Pick<Recent, "since" | "before">;
 
 interface RecentQuery extends Span {
@@ -234,8 +232,6 @@ function summaryToItem({ id, conversation, depth, text, ...summary }: Summary): 
   const times = { earliestAt: summary.earliestAt ?? latestAt, latestAt };
   return { kind: "summary", id, conversation, depth, ...times, text, tokens: estimateTokens(text), isWhole: true };
 }
-
-// ── Fitting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The least to show of a summary, and the share reserved for messages, which no summary covers. */
 const leastTokens = 60;

@@ -212,8 +212,6 @@ function fade(earlier: ScoredStatement, later: ScoredStatement, share: number): 
 
 const wordWeight = (term: Term): number => (term.kind === "number" ? 0 : term.weight);
 
-// ── Terms ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー々〆\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}`;
 const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
 const address = String.raw`https?:\/\/[^\s<>"'\x60\)\]]+`;

@@ -167,8 +167,6 @@ function kindOfSpeaker(who: string): Passage["kind"] {
   return (["user", "assistant", "tool", "system"] as const).find((role) => who.startsWith(role)) ?? "summary";
 }
 
-// ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const labelCharsMax = 60;
 const day = String.raw`\d{4}-\d\d-\d\d`;
 const until = String.raw` – (?:${day} )?\d\d:\d\d`;
@@ -207,8 +205,6 @@ const topicsIn = (footer: string): readonly string[] =>
     .split(/[,;]/)
     .map((topic) => topic.trim())
     .filter((topic) => topic !== "" && topic.length <= 40);
-
-// ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const level = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL";
 const clock = String.raw`\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`;
@@ -281,8 +277,6 @@ function plain(text: string): string {
     .replace(/\*\*|__(?=\S)|(?<=\S)__|\[\]\([^)\s]{0,300}\)/g, "")
     .trim();
 }
-
-// ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Repetition is bounded, so that a line of dots takes no longer than any other. */
 const ending =

@@ -54,8 +54,6 @@ function dropExcess(picks: ScoredStatement[], excess: () => number): void {
   }
 }
 
-// ── Choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Tokens of a label, on average. */
 const labelTokens = 6;
 /** Discount for each further statement of one turn, so that no turn takes all the room. */
@@ -149,8 +147,6 @@ function cutToFit(statements: readonly ScoredStatement[], room: number): string 
   }
   return text === "" ? "" : ` ${text}`;
 }
-
-// ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Shorter results have no room for times. */
 const timedTokensMin = 120;

@@ -41,8 +41,6 @@ export function sourceText(passages: readonly Passage[]): string {
 /** The start of a line that looks like a label. */
 const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
 
-// ── Who spoke ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const isCall = (part: Part): boolean => part.type === "tool" && part.toolCallId !== null;
 const isResult = (part: Part): boolean => part.type === "text" && part.toolCallId !== null;
 
@@ -75,8 +73,6 @@ function asName(value: Json | undefined): string | null {
   const name = firstLine(value.replace(/[[\]\s]+/g, " "), nameCharsMax).trim();
   return name === "" ? null : name;
 }
-
-// ── Text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The text of a message, with a placeholder for media, so that no message disappears. */
 function textOf(message: Message): string {

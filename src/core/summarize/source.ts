@@ -52,8 +52,6 @@ export const condensedSource = (
   fileIds: [...new Set(summaries.flatMap((summary): readonly FileId[] => summary.fileIds))],
 });
 
-// ── Of a stored summary ──────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Drafts not applied yet, read in place of the stored summaries. */
 export type Overlay = ReadonlyMap<SummaryId, Pick<NewSummary, "text" | "tokens" | "fileIds">>;
 

@@ -87,8 +87,6 @@ const hasWords = ({ passages }: Source): boolean =>
 const capOf = (source: Source, target: number): number =>
   Math.min(Math.floor(1.5 * target), source.tokens - source.overheadTokens - 1);
 
-// ── With a model ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type ModelLevel = "normal" | "aggressive";
 type AskOptions = Omit<SummarizeOptions, "onRefusal">;
 
@@ -219,8 +217,6 @@ const wordShareMin = 0.25;
 
 /** Rejects "Done." and "…" as a summary of a long source. */
 const answerTokensMin = 12;
-
-// ── Without a model ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 function extracted(source: Source, level: "extractive" | "truncated", target: number): Drafted {
   const cap = capOf(source, target);

@@ -87,8 +87,6 @@ function withoutParent(item: Incoming): Incoming {
   return message;
 }
 
-// ── Both sides ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** What is compared of a message; its size does not matter. */
 interface Trace {
   readonly key: string;
@@ -168,8 +166,6 @@ function traceOf(message: Message | NewMessage): Trace {
     ],
   };
 }
-
-// ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The positions of a stored message and its row. */
 type Pair = readonly [older: number, said: number];

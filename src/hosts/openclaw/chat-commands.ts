@@ -124,8 +124,6 @@ async function openCaughtUp({ runtime, read, service, place }: Request): Promise
 
 const nothingYet = "Nothing is stored yet. Your next message stores everything, including the past.";
 
-// ── Status ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type State = Awaited<ReturnType<typeof readState>>;
 
 async function showStatus(request: Request): Promise<readonly string[]> {
@@ -291,8 +289,6 @@ function settingLines({ settings }: Runtime): readonly string[] {
   });
 }
 
-// ── Doctor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const marks: Readonly<Record<Finding["severity"], string>> = { error: "❌", warning: "⚠️", info: "ℹ️" };
 
 async function examine(request: Request): Promise<readonly string[]> {
@@ -322,8 +318,6 @@ function verdictOf(findings: readonly Finding[]): string {
   if (errors > 0) return `❌ **Problems found**, ${plural(errors, "error")}`;
   return warnings > 0 ? `⚠️ **Nothing lost or broken**, ${plural(warnings, "warning")}` : "✅ **All is well**";
 }
-
-// ── Compact ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function compact(request: Request): Promise<readonly string[]> {
   const { runtime, call, rest } = request;

@@ -158,8 +158,6 @@ async function startCompaction(runtime: Runtime, call: SessionCall): Promise<voi
   if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(runtime, call));
 }
 
-// ── Prompts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function assemble(runtime: Runtime, turn: LiveTurn, call: AssembleCall): Promise<AssembleResult> {
   const memory = runtime.memoryOf(turn.placeOf(call));
   const attempt = turn.attemptOf(call);

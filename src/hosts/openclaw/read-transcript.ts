@@ -66,8 +66,6 @@ export async function drainToReset(lcm: Lcm, read: ReadTranscript, place: Transc
   if (last !== null) await drain(lcm, readingUpTo(read, last), place);
 }
 
-// ── What a page brings ───────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The next rows of a page that are stored together: the row that begins a segment, or rows of one segment. */
 interface Step {
   readonly beginsSegment: boolean;
@@ -92,8 +90,6 @@ function rowsToEnd({ lastKey }: Turn, events: Page["events"]): number {
   const next = events.findIndex(({ event }, at) => at > last && isObject(event) && event["type"] === "message");
   return last < 0 ? 0 : next < 0 ? events.length : next;
 }
-
-// ── Storing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Source {
   readonly lcm: Lcm;
