@@ -49,7 +49,9 @@ describe("the generator", () => {
   }
 
   it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
-    const pages = ["guarantees", "imports", "settings", "schema", "keys", "tools"].map((page) => `docs/${page}.md`);
+    const pages = ["guarantees", "architecture", "map", "settings", "schema", "keys", "tools"].map(
+      (page) => `docs/${page}.md`,
+    );
     const paths = [...pages, "openclaw.plugin.json"];
     const missing = run(true);
     assert.equal(missing.status, 1);
