@@ -107,6 +107,8 @@ function pluginManifest(): object {
 
 /** One sentence per table. A table without one does not compile. */
 const purposes: Readonly<Record<keyof typeof tables, string>> = {
+  registry:
+    "What must be unique across conversations: each session's active conversation, and the last number given to a conversation and to a change.",
   conversations: "A segment of a session, from one reset to the next, with running totals.",
   messages:
     "Every message the host sent, once per key. `envelope` and `entry` keep what the message had besides its text and parts; `moved` lists content that was moved to files.",

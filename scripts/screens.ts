@@ -24,7 +24,7 @@ const walk: readonly {
   {
     title: "Messages, with `↵`",
     rows: 22,
-    sees: "msg_1487",
+    sees: "msg_1-1487",
     go: async (robot) => await robot.press("enter"),
   },
   {
@@ -49,7 +49,7 @@ const walk: readonly {
     sees: /hits[^]*esc back/,
     async go(robot) {
       await robot.press("enter");
-      await robot.sees("msg_1487");
+      await robot.sees("msg_1-1487");
       await robot.press("/");
       await robot.type("passport");
       await robot.sees("hits");

@@ -71,6 +71,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
       "script.ts",
       "rows.ts",
       "totals.ts",
+      "registry.ts",
       "ownership.ts",
       "content",
       "search",

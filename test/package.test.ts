@@ -156,7 +156,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     assert.equal(status, 0, stderr);
     assert.equal(stderr, "");
     const { text, ...told } = JSON.parse(stdout);
-    assert.match(text, /msg_1[^]*heliotrope/);
+    assert.match(text, /msg_1-1[^]*heliotrope/);
     assert.deepEqual(told, {
       messages: 1,
       hits: 1,
@@ -230,7 +230,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     const demo = start("lcm", "demo");
     assert.equal(demo.status, 0, demo.stdout + demo.stderr);
     const found = start("lcm", "grep", "heliotrope", "--db", "lcm.db");
-    assert.match(found.stdout, /msg_1\b[^]*a heliotrope in the window/, found.stderr);
+    assert.match(found.stdout, /msg_1-1\b[^]*a heliotrope in the window/, found.stderr);
     const noTerminal = start("lcm-tui", "--db", "lcm.db");
     assert.equal(noTerminal.status, 2, noTerminal.stdout + noTerminal.stderr);
   });

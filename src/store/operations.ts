@@ -15,11 +15,14 @@ import { fix, sweepOrphans } from "./maintenance/fix.ts";
 import * as read from "./conversation/reads.ts";
 import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
 import { extents, remove } from "./maintenance/remove.ts";
-import type { ReadScripts, StoreMethod, WriteScripts } from "./script.ts";
+import type { ReadScripts, StoreMethod, WriteScript, WriteScripts } from "./script.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { planUndo, undo } from "./journal/undo.ts";
 import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
-import * as write from "./conversation/append.ts";
+import { append } from "./conversation/append.ts";
+import { fold } from "./conversation/fold.ts";
+import * as opening from "./conversation/open.ts";
+import { journalGone } from "./journal/record.ts";
 
 /** Methods that need more than rows: content, the search index, the clock or the database file. */
 const beyondRows = [
@@ -47,16 +50,17 @@ export const reads = {
   extents,
 } as const satisfies ReadScripts;
 
+/** A rewind drops places of lost messages; the journal keeps them, so that the loss is still reported. */
+const appendAndJournal: WriteScript<"append"> = function* (deps, id, appended, options) {
+  const { gone, ...result } = yield* append(deps, id, appended, options);
+  if (gone.length > 0) yield* journalGone(deps, `lost places in conversation ${id}`, { context_items: gone });
+  return result;
+};
+
 export const writes = {
-  open: write.open,
-  openSession: write.openSession,
-  openSegment: write.openSegment,
-  setTitle: write.setTitle,
-  setHidden: write.setHidden,
-  setSession: write.setSession,
-  setPromptBudget: write.setPromptBudget,
-  append: write.append,
-  fold: write.fold,
+  ...opening,
+  append: appendAndJournal,
+  fold,
   dissolve,
   rewrite,
   transplant,

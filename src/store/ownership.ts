@@ -3,23 +3,18 @@
  * brings them in goes by this one list, table by table.
  */
 
-import type { tables } from "./sqlite/schema.ts";
-
-type TableName = keyof typeof tables;
-
-/** Of conversations that are given as a JSON list; `@` is the database that is asked. */
+/** The conversations are given as a JSON list. */
 const own = "conversation_id IN (SELECT value FROM json_each(?))";
-const ofMessages = `message_id IN (SELECT message_id FROM @.messages WHERE ${own})`;
-const ofSummaries = `summary_id IN (SELECT summary_id FROM @.summaries WHERE ${own})`;
 
-/** Null where nothing belongs to one: what was spent stays spent. A table that is missing here does not compile. */
+/** Null for tables without rows of conversations. A schema with other tables than these does not compile. */
 const conditions = {
+  registry: "kind = 'session' AND number IN (SELECT value FROM json_each(?))",
   conversations: own,
   messages: own,
-  message_parts: ofMessages,
+  message_parts: own,
   summaries: own,
-  summary_messages: ofSummaries,
-  summary_parents: ofSummaries,
+  summary_messages: own,
+  summary_parents: own,
   context_items: own,
   large_files: own,
   transcript_entries: own,
@@ -27,24 +22,26 @@ const conditions = {
   missing_parents: own,
   compactions: own,
   journal: own,
-  drafts: ofSummaries,
+  drafts: own,
   expansion_grants: null,
   model_usage: null,
   search_progress: null,
-} as const satisfies Readonly<Record<TableName, string | null>>;
+} as const satisfies Readonly<Record<string, string | null>>;
+
+export type TableName = keyof typeof conditions;
+export const tableNames = Object.keys(conditions) as readonly TableName[];
 
 export interface Belonging {
   readonly table: TableName;
   /** A condition with one value, the list of conversations. */
-  readonly isOwn: (database: "main" | "source") => string;
+  readonly isOwn: string;
 }
 
 /** In the order in which rows can come in, what is pointed to first; they go in the reverse one. */
-export const belongings: readonly Belonging[] = Object.entries(conditions).flatMap(([table, condition]) =>
-  condition === null
-    ? []
-    : [{ table: table as TableName, isOwn: (database) => condition.replaceAll("@", database) } satisfies Belonging],
-);
+export const belongings: readonly Belonging[] = tableNames.flatMap((table) => {
+  const isOwn = conditions[table];
+  return isOwn === null ? [] : [{ table, isOwn }];
+});
 
 /**
  * Copies of a transplant name the files of their originals. Where the owner of a file is away, it becomes one of the

@@ -7,6 +7,7 @@ import type { ContentFacts, ContentStore } from "../core/model/content-store.ts"
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
 import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts";
 import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
+import { freshFileId } from "./ledger/ledger.ts";
 import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
 import { beyond, reads } from "./operations.ts";
 import { toStoredFile } from "./rows.ts";
@@ -64,7 +65,7 @@ export async function saveFile({ content, deps, read, write }: StoredFiles, file
     if (facts === null || isAltered(known, facts)) await content.replace(known.storageUri, text, file.encoding);
     return known;
   }
-  const id: FileId = `file_${deps.hex16()}`;
+  const id = await read(() => freshFileId(deps, file.conversation));
   const { keep, drop, ...saved } = await content.put(id, file);
   try {
     return await write(function* () {

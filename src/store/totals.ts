@@ -6,7 +6,7 @@ import type { Row, Script, ScriptDeps } from "./script.ts";
 
 export type TotalsChange = Partial<Totals>;
 
-export function* adjustTotals(deps: ScriptDeps, id: ConversationId, by: TotalsChange): Script<void> {
+export function* adjustTotals(deps: Pick<ScriptDeps, "now">, id: ConversationId, by: TotalsChange): Script<void> {
   yield sql`UPDATE conversations SET
       message_count = message_count + ${by.messages ?? 0},
       message_tokens = message_tokens + ${by.messageTokens ?? 0},

@@ -27,7 +27,7 @@ import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { bin } from "../scenarios/program.ts";
 
 const seed = Number(process.env["SEED"] ?? 1);
-const d3 = "sum_0000000000000014";
+const d3 = "sum_0000000100000014";
 /** The same each time, so that doing it twice equals doing it once; too short to be an echo of itself. */
 const draft =
   "The crew weighed the points on the list, kept them all, and told the harbour.\nExpand for details about: all";

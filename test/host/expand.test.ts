@@ -79,7 +79,7 @@ describe("recall on the host", () => {
   it("lets the model search what was folded, and look at what it finds", async () => {
     const found = await calling("lcm_grep", { pattern: "heliotrope-77" });
     assert.match(found, /heliotrope-77/);
-    const [id = "none"] = /msg_\d+/.exec(found) ?? [];
+    const [id = "none"] = /msg_\d+-\d+/.exec(found) ?? [];
     assert.match(await calling("lcm_describe", { id }), /The beacon answers to heliotrope-77/);
     assert.deepEqual(toolsOf(server.asked.at(-1) ?? assert.fail()), ordinary);
   });
@@ -97,13 +97,13 @@ describe("recall on the host", () => {
     const answer = await calling("lcm_expand_query", question, (asked) => {
       seen.push(asked);
       if (asked.results.length === 0) return walkDown(asked);
-      return `It answers to heliotrope-77 [${/msg_\d+/.exec(asked.results.join())?.[0]}].`;
+      return `It answers to heliotrope-77 [${/msg_\d+-\d+/.exec(asked.results.join())?.[0]}].`;
     });
     const [first = assert.fail("the sub-agent's model was called")] = seen;
     assert.deepEqual([seen.length, seen.every(isQuestion)], [2, true]);
     assert.deepEqual(toolsOf(first), ["lcm_describe", "lcm_expand"]);
     assert.match(seen[1]?.results[0] ?? "", /The beacon answers to heliotrope-77/);
-    assert.match(answer, /It answers to heliotrope-77 \[msg_\d+\]\.\nSources: msg_\d+/);
+    assert.match(answer, /It answers to heliotrope-77 \[msg_\d+-\d+\]\.\nSources: msg_\d+-\d+/);
     const { by, partial } = lastResult().details;
     assert.deepEqual([by, partial], ["delegate", null]);
     await gone(first.session);
@@ -154,12 +154,12 @@ describe("recall on the host", () => {
     await gateway.cli("config", "set", "plugins.entries.lossless-claw.config.expandTimeoutSeconds", "120");
     const shown: string[] = [];
     server.script(({ kind, results, prompt }) => {
-      if (kind === "completion") return `It answers to heliotrope-77 [${/msg_\d+/.exec(prompt)?.[0]}].`;
+      if (kind === "completion") return `It answers to heliotrope-77 [${/msg_\d+-\d+/.exec(prompt)?.[0]}].`;
       shown.push(...results);
       return results.length === 0 ? call("lcm_expand_query", question) : "Thanks.";
     });
     const { status, stdout, stderr } = await gateway.cli("agent", "--local", "--session-key", session, "-m", "Well?");
     assert.equal(status, 0, stdout + stderr);
-    assert.match(shown.join(), /It answers to heliotrope-77 \[msg_\d+\]\.\nSources: msg_\d+/);
+    assert.match(shown.join(), /It answers to heliotrope-77 \[msg_\d+-\d+\]\.\nSources: msg_\d+-\d+/);
   });
 });

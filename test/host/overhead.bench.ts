@@ -28,7 +28,7 @@ describe("the engine's share of a turn", async () => {
     kind === "completion"
       ? "They spoke of many things."
       : results.length === 0
-        ? { kind: "answer", calls: [{ name: "lcm_describe", args: { id: "msg_1" } }] }
+        ? { kind: "answer", calls: [{ name: "lcm_describe", args: { id: "msg_1-1" } }] }
         : "Noted.",
   );
   after(async () => await server.close());

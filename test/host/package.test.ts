@@ -112,7 +112,7 @@ describe("the package", () => {
         ? { kind: "answer", calls: [{ name: "lcm_grep", args: { pattern: "heliotrope" } }] }
         : results.join(),
     );
-    assert.match((await gateway.turn(session, "look")).text, /msg_1\b[^]*heliotrope/);
+    assert.match((await gateway.turn(session, "look")).text, /msg_1-1\b[^]*heliotrope/);
     const said = gateway.transcript(session).filter(({ type }) => type === "message");
     const stored = await withStore(gateway, async (lcm) => {
       const [segment] = await segmentsOf(lcm, session);

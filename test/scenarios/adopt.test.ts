@@ -12,7 +12,8 @@ import { after, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { messageFromStore, messageToStore } from "../../src/core/messages/codec.ts";
 import { inspect } from "../../src/core/maintenance/inspect.ts";
-import type { Conversation, Message } from "../../src/core/model/types.ts";
+import { messageIdOf } from "../../src/core/model/types.ts";
+import type { Conversation, ConversationId, Message } from "../../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { estimateTokens } from "../../src/core/base/tokens.ts";
 import { adopt } from "../../src/store/adopt/adopt.ts";
@@ -169,7 +170,7 @@ for (const version of fixtureVersions) {
         const message = stored[index]!;
         const filed = parts.get(row["message_id"]) ?? [];
         assert.deepEqual(messageFromStore(message), originalOf(row, filed));
-        assert.equal(BigInt(message.id), row["message_id"]);
+        assert.equal(message.id, messageIdOf(message.conversation, message.seq));
         assert.equal(BigInt(message.seq), row["seq"]);
         assert.equal(message.role, row["role"]);
         // Calls were beside the text, and now follow it.
@@ -213,9 +214,10 @@ for (const version of fixtureVersions) {
         const homes = [table, `older_${table}`].map((name) => [name, columnsOf(path, name)] as const);
         for (const column of columnsOf(untouched, table).filter((name) => !rebuilt[table]?.includes(name))) {
           const valuesIn = (file: string, from: string): readonly unknown[] =>
-            rowsOf(file, `SELECT "${column}" AS value FROM ${from} ORDER BY ${order[table] ?? "rowid"}`).map(
-              (row) => row["value"],
-            );
+            rowsOf(
+              file,
+              `SELECT ${column === "message_id" ? "message_id & 0xffffff" : `"${column}"`} AS value FROM ${from} ORDER BY ${order[table] ?? "rowid"}`,
+            ).map((row) => row["value"]);
           const old = valuesIn(untouched, table);
           compared += old.length;
           // A part's own name is made from its position; its original name is kept.
@@ -317,11 +319,15 @@ for (const version of fixtureVersions) {
         assert.deepEqual(after, before);
         assert.deepEqual(
           after.hits.map((hit) => hit.id),
-          [4],
+          [messageIdOf(1 as ConversationId, 4)],
         );
         assert.deepEqual(after.caveats, []);
         // A path that was only in the arguments of a call.
-        assert.ok((await store.search(find("src/file_101.ts"))).hits.some((hit) => hit.id === 102));
+        assert.ok(
+          (await store.search(find("src/file_101.ts"))).hits.some(
+            (hit) => hit.id === messageIdOf(1 as ConversationId, 102),
+          ),
+        );
         await checkSound(store);
       });
     });
@@ -336,7 +342,10 @@ for (const version of fixtureVersions) {
           messages.map((message) => ({ kind: "message", message })),
         );
         const highest = expectedCounts[version]["messages"]!;
-        assert.deepEqual(ids, [highest + 1, highest + 2, highest + 3]);
+        assert.deepEqual(
+          ids,
+          [1, 2, 3].map((more) => messageIdOf(id, highest + more)),
+        );
         const context = await store.context(id);
         const run = context.filter((item) => item.kind === "message").slice(0, 4);
         const folded = await store.fold(id, run, {

@@ -682,7 +682,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     const { stdout, stderr } = ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry", "--no-color");
     assert.match(
       stdout,
-      /^msg_1 {2}user {2}conversation 1 {2}2026-02-17 04:07\n {2}Where does the harbour ferry leave\?/m,
+      /^msg_1-1 {2}user {2}conversation 1 {2}2026-02-17 04:07\n {2}Where does the harbour ferry leave\?/m,
     );
     assert.match(stderr, /hits? in 11 messages of 2 conversations/);
     assert.ok(ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry").stdout.includes("\u001b[31mferry"));
@@ -895,7 +895,7 @@ describe("lcm forget", () => {
 
   it("shows what contains a secret, without showing the secret, and changes nothing", () => {
     const words = ok(place, "forget", "--secret", secret);
-    assert.match(words.stdout, /2 messages: msg_1, msg_2\n/);
+    assert.match(words.stdout, /2 messages: msg_1-1, msg_1-2\n/);
     assert.match(words.stdout, /my password is \[forgotten\], keep it/);
     assert.match(
       words.stderr,
@@ -920,7 +920,7 @@ describe("lcm forget", () => {
   it("removes one message, and keeps its position", () => {
     assert.match(
       ok(place, "forget", "--message", "3").stdout,
-      /forgetting msg_3 changes:\n +1 message: msg_3\n\n +msg_3 {2}something else/,
+      /forgetting msg_1-3 changes:\n +1 message: msg_1-3\n\n +msg_1-3 {2}something else/,
     );
     const { dryRun, applied, result } = ok(place, "forget", "1", "--message", "3", "--apply", "--json").json;
     assert.deepEqual([dryRun, applied, result.kind], [false, true, "written"]);
@@ -934,14 +934,14 @@ describe("lcm forget", () => {
   it("reports that a message is forgotten already, and does nothing", () => {
     for (const args of [[], ["--apply"]]) {
       const run = ok(place, "forget", "--message", "3", ...args);
-      assert.deepEqual([run.stdout, run.stderr], ["msg_3 is already forgotten; nothing to do\n", ""]);
+      assert.deepEqual([run.stdout, run.stderr], ["msg_1-3 is already forgotten; nothing to do\n", ""]);
     }
     const { applied, plan } = ok(place, "forget", "--message", "3", "--apply", "--json").json;
     assert.deepEqual([applied, plan.messages], [false, []]);
     const path = writeSession(place.state, '{"role":"user","content":"[forgotten]"}\n', "says.jsonl");
     ok(place, "import", path);
     const { id } = ok(place, "messages", "says", "--json").json.messages[0];
-    assert.match(ok(place, "forget", "--message", String(id)).stdout, /^forgetting msg_\d+ changes/);
+    assert.match(ok(place, "forget", "--message", String(id)).stdout, /^forgetting msg_\d+-\d+ changes/);
   });
 
   it("requires exactly one thing to forget", () => {
@@ -969,13 +969,13 @@ describe("lcm doctor", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     const db = new DatabaseSync(join(place.state, "lcm.db"));
-    db.exec("DELETE FROM context_items WHERE message_id = 3");
+    db.exec("DELETE FROM context_items WHERE message_id = (1 << 24) + 3");
     db.close();
     const run = lcm(place, "doctor");
     assert.equal(run.status, 1);
     assert.match(
       run.stdout,
-      /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach msg_3\n {4}remedy: lcm doctor 1 --fix --apply\n/,
+      /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach msg_1-3\n {4}remedy: lcm doctor 1 --fix --apply\n/,
     );
     assert.match(run.stdout, /wrong_totals/);
     assert.match(run.stdout, /not sound: 10 messages, 0 summaries checked, \d+ errors\n$/);
@@ -994,14 +994,14 @@ describe("lcm doctor", () => {
   /** Damage of every kind that --fix fixes, and one leaf that was linked to another's message. */
   const damage = (state: string): void => {
     const db = new DatabaseSync(join(state, "lcm.db"), { enableForeignKeyConstraints: false });
-    db.exec(`UPDATE messages SET created_at = '2026-02-17 07:37:00' WHERE message_id = 2;
+    db.exec(`UPDATE messages SET created_at = '2026-02-17 07:37:00' WHERE message_id = (1 << 24) + 2;
       UPDATE conversations SET context_tokens = 5;
       DELETE FROM context_items WHERE ordinal = (SELECT max(ordinal) FROM context_items);
-      INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 900, 'message', 3);
+      INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 900, 'message', (1 << 24) + 3);
       INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id) VALUES (1, 901, 'summary', 'sum_0123456789abcdef');
       UPDATE summaries SET descendant_count = 9;
-      INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (77777, 0, 'text');
-      DELETE FROM messages_fts WHERE rowid = 1`);
+      INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type) VALUES (1, 77777, 0, 'text');
+      DELETE FROM messages_fts WHERE rowid = (1 << 24) + 1`);
     db.close();
   };
 

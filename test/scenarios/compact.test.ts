@@ -381,7 +381,7 @@ describe("lcm context", () => {
     assert.match(stdout, /^[▒░─━·]{80}$/m);
     assert.match(stdout, /^item +tokens +time +text$/m);
     assert.match(stdout, /^d\d sum_[0-9a-f]{16} +[\d,]+ +02-17 \d\d:\d\d…\d\d:\d\d +\S/m);
-    assert.match(stdout, /^── fresh tail ─+\n(user|assistant) msg_\d+ .+\n.+\n.+\n.+\n$/m);
+    assert.match(stdout, /^── fresh tail ─+\n(user|assistant) msg_\d+-\d+ .+\n.+\n.+\n.+\n$/m);
   });
 
   it("gives programs the messages and the report, within the budget", () => {
@@ -401,7 +401,7 @@ describe("lcm context", () => {
   it("shows every word with --full, including the wrapper of a summary", () => {
     const { stdout } = ok(place, "context", "1", "--full");
     assert.match(stdout, /<summary id="sum_[0-9a-f]{16}" kind="leaf" depth="0"/);
-    assert.match(stdout, /^── user msg_\d+, as user, \d+ tokens ─+$/m);
+    assert.match(stdout, /^── user msg_\d+-\d+, as user, \d+ tokens ─+$/m);
     assert.equal(lcm(place, "context", "9").status, 3);
     assert.equal(lcm(place, "context", "1", "--budget", "0").status, 2);
   });
@@ -485,7 +485,7 @@ describe("lcm dag", () => {
     }
     assert.match(
       ok(place, "dag", "--summary", leaf, "--messages").stdout,
-      /^├─ user msg_1 +\d+ +02-17 03:30 +On day 0/m,
+      /^├─ user msg_1-1 +\d+ +02-17 03:30 +On day 0/m,
     );
   });
 

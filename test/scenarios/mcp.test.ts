@@ -125,9 +125,9 @@ describe("lcm mcp", () => {
   it("answers each of them with text for a model and details for a program", async () => {
     await connected({}, async ({ call, stderr }) => {
       const grep = await call("lcm_grep", { pattern: "ERR_WEBHOOK_CLOCK_SKEW", mode: "full_text" });
-      assert.match(textIn(grep), /msg_\d+ · \w+ · 2026-09-1\d .*UTC/);
+      assert.match(textIn(grep), /msg_\d+-\d+ · \w+ · 2026-09-1\d .*UTC/);
       assert.match(textIn(grep), /chrony|CLOCK_SKEW/);
-      const id = /msg_\d+/.exec(textIn(grep))?.[0];
+      const id = /msg_\d+-\d+/.exec(textIn(grep))?.[0];
       const message = await call("lcm_describe", { id });
       assert.match(textIn(message), new RegExp(`^${id} · `));
       assert.equal(detailsIn(message).id, id);
@@ -244,8 +244,8 @@ describe("guarantee 25: lcm mcp reads no further than the operator allows", () =
       for (const [name, args] of [
         ["lcm_grep", { ...other, conversationId: 1 }],
         ["lcm_grep", { ...other, allConversations: true }],
-        ["lcm_describe", { id: "msg_42", allConversations: true }],
-        ["lcm_describe", { id: "msg_42" }],
+        ["lcm_describe", { id: "msg_1-42", allConversations: true }],
+        ["lcm_describe", { id: "msg_1-42" }],
         ["lcm_recent", { since: "2026-09-01", allConversations: true }],
         ["lcm_recent", { since: "2026-09-01", conversationId: 1 }],
         ["lcm_expand_query", { prompt: "passport?", allConversations: true }],
@@ -394,7 +394,7 @@ describe("lcm mcp without a usable database", () => {
     await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ client, call }) => {
       assert.equal((await client.listTools()).tools.length, 4);
       for (const name of offered) {
-        const result = await call(name, { pattern: "K7QX2M", id: "msg_1", prompt: "?" });
+        const result = await call(name, { pattern: "K7QX2M", id: "msg_1-1", prompt: "?" });
         assert.equal(result.isError, true);
         assert.match(textIn(result), /there is no database at .*lcm\.db\nhint: create one with `lcm import FILE…`/);
       }

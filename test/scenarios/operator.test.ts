@@ -31,10 +31,10 @@ const playDrafts = (from = 1): void =>
   provider.play(...Array.from({ length: 60 }, (_, n) => ({ kind: "answer", text: draftText(from + n) }) as const));
 
 /** The context of the deep conversation. */
-const d3 = "sum_0000000000000014";
-const d2 = "sum_000000000000001d";
-const d1 = "sum_0000000000000021";
-const leaf = "sum_0000000000000023";
+const d3 = "sum_0000000100000014";
+const d2 = "sum_000000010000001d";
+const d1 = "sum_0000000100000021";
+const leaf = "sum_0000000100000023";
 
 /** Breaks what `doctor --fix` fixes: totals, a range, a count, the order of the context, a search entry, an orphan. */
 function damage({ path }: DeepPlace): void {
@@ -42,9 +42,9 @@ function damage({ path }: DeepPlace): void {
   db.exec(`
     UPDATE conversations SET context_tokens = context_tokens + 7, message_count = 12 WHERE conversation_id = 1;
     UPDATE summaries SET descendant_count = 5, earliest_at = '2001-01-01T00:00:00.000Z' WHERE summary_id = '${d2}';
-    UPDATE messages SET created_at = '2025-11-09 10:31:00' WHERE message_id = 90;
+    UPDATE messages SET created_at = '2025-11-09 10:31:00' WHERE message_id = (1 << 24) + 90;
     UPDATE context_items SET ordinal = ordinal + 1000 WHERE conversation_id = 3 AND ordinal = 2;
-    DELETE FROM messages_fts WHERE rowid = 17;`);
+    DELETE FROM messages_fts WHERE rowid = (1 << 24) + 17;`);
   db.close();
 }
 

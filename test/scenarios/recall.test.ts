@@ -64,31 +64,31 @@ describe("lcm describe", () => {
   });
 
   it("shows a leaf by its messages, and a message by its summaries", () => {
-    assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1…msg_18\nmade into {2}sum_/);
-    const run = ok(place, "describe", "msg_42");
+    assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1-1…msg_1-18\nmade into {2}sum_/);
+    const run = ok(place, "describe", "msg_1-42");
     fits(run);
-    assert.match(run.stdout, /\nmsg_42 {2}tool\n.*\nplace +42 of 1,487 messages\n/);
+    assert.match(run.stdout, /\nmsg_1-42 {2}tool\n.*\nplace +42 of 1,487 messages\n/);
     assert.match(run.stdout, new RegExp(`folded into +sum_\\w+, ${root}\n`));
-    assert.equal(ok(place, "describe", "42", "--json").json.message.key, "calendar-05");
+    assert.equal(ok(place, "describe", String(2 ** 24 + 42), "--json").json.message.key, "calendar-05");
   });
 
   it("shows a file by its lines, and where to continue", () => {
     const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
     fits(run);
     assert.match(run.stdout, /order-lines-2026-08\.csv, text\/csv\n[^]*preview\n {2}Table[^]*lines 2 to 4 of 763\n/);
-    assert.match(run.stdout, /moved out of {2}msg_\d+\n/);
+    assert.match(run.stdout, /moved out of {2}msg_\d+-\d+\n/);
     assert.match(run.stderr, new RegExp(`continue with: \`lcm describe ${file} --from-line 5\`\n`));
     const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
     assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
     assert.match(short.stderr, /^line 2 is cut; raise --bytes to see more of it\nnext line: `.* --from-line 3`\n$/);
-    const [, message = ""] = /moved out of {2}(msg_\d+)/.exec(run.stdout) ?? [];
+    const [, message = ""] = /moved out of {2}(msg_\d+-\d+)/.exec(run.stdout) ?? [];
     assert.match(ok(place, "describe", message).stdout, /Moved out of this message;\s+lcm describe shows it/);
   });
 
   it("reports what it leaves out when the limit is small", () => {
     const run = ok(place, "describe", root, "--tokens", "100");
     assert.match(run.stderr, /the text is cut; raise --tokens to see more/);
-    for (const id of [root, "msg_42"]) {
+    for (const id of [root, "msg_1-42"]) {
       const whole = JSON.stringify(ok(place, "describe", id, "--json").json.text);
       const short = ok(place, "describe", id, "--json", "--tokens", "20");
       assert.equal(short.json.isWhole, false);
@@ -101,7 +101,7 @@ describe("lcm describe", () => {
       ["nonsense", 2, /"nonsense" is not an id hint: ids look like sum_/],
       ["sum_0000000000000000", 3, /there is no summary sum_0000000000000000/],
       ["file_0000000000000000", 3, /there is no file/],
-      ["msg_999999", 3, /there is no message 999999/],
+      ["msg_1-999999", 3, /there is no msg_1-999999/],
       ["../../etc/passwd", 2, /is not an id/],
     ] as const) {
       const run = lcm(place, "describe", id);
@@ -117,9 +117,9 @@ describe("lcm describe", () => {
     const store = await openSqlite({ path: database });
     try {
       await store.setHidden(1 as ConversationId, true);
-      assert.match(ok(place, "describe", "msg_42").stdout, /\nmsg_42 /);
+      assert.match(ok(place, "describe", "msg_1-42").stdout, /\nmsg_1-42 /);
       assert.ok(ok(place, "expand", root, "--json").json.items.length > 0);
-      assert.match(ok(place, "ask", "passport", "--conversation", "1").stdout, /msg_\d+/);
+      assert.match(ok(place, "ask", "passport", "--conversation", "1").stdout, /msg_\d+-\d+/);
       assert.match(ok(place, "ask", "passport").stdout, /Nothing/);
     } finally {
       await store.setHidden(1 as ConversationId, false);
@@ -140,18 +140,18 @@ describe("lcm expand", () => {
   });
 
   it("shows the messages of a leaf by default", () => {
-    assert.match(ok(place, "expand", leaf).stdout, /^msg_1 {2}user {2}conversation 1 {2}2026-09-07 /);
+    assert.match(ok(place, "expand", leaf).stdout, /^msg_1-1 {2}user {2}conversation 1 {2}2026-09-07 /);
   });
 
   it("takes what matches the query first, down to the messages", () => {
     const run = ok(place, "expand", root, "--messages", "--query", "passport appointment", "--tokens", "800");
     fits(run);
-    assert.match(run.stdout, /msg_\d+ {2}assistant {2}conversation 1 {2}2026-09-25[^]*30 September/);
+    assert.match(run.stdout, /msg_\d+-\d+ {2}assistant {2}conversation 1 {2}2026-09-25[^]*30 September/);
   });
 
   it("refuses what is not a summary", () => {
     for (const [id, status] of [
-      ["msg_42", 2],
+      ["msg_1-42", 2],
       ["nonsense", 2],
       ["sum_0000000000000000", 3],
     ] as const)
@@ -192,7 +192,7 @@ describe("lcm recent", () => {
   it("shows messages where nothing is summarised yet, and keeps the newest when not everything fits", () => {
     const run = ok(place, "recent", "--since", "2026-10-10", "--conversation", "1", "--tokens", "400");
     fits(run);
-    assert.match(run.stdout, /^msg_1487 {2}user {2}conversation 1 {2}2026-10-11/m);
+    assert.match(run.stdout, /^msg_1-1487 {2}user {2}conversation 1 {2}2026-10-11/m);
     assert.match(notesOf(run), /passages \([\d,]+ tokens\) left out; raise --tokens/);
   });
 
@@ -211,7 +211,7 @@ describe("lcm ask without a model", () => {
     const run = ok(place, "ask", "When", "is", "the", "appointment", "for", "Theo's", "passport?");
     fits(run);
     assert.match(run.stdout, /30 September, 9:40/);
-    assert.match(run.stdout, /msg_\d+ · in sum_/);
+    assert.match(run.stdout, /msg_\d+-\d+ · in sum_/);
     assert.match(notesOf(run), /to get an answer instead of passages, set --model or LCM_SUMMARY_MODEL/);
     assert.match(run.stdout, /^\[2026-09-\d\d .* America\/St_Johns · /m);
     const { by, citedIds, citedMessages, partial, caveats } = ok(
@@ -223,7 +223,7 @@ describe("lcm ask without a model", () => {
     assert.equal(by, "excerpts");
     assert.equal(typeof partial, "string");
     assert.ok(citedIds.length > 0);
-    assert.ok(citedMessages.includes(794), citedMessages.join(" "));
+    assert.ok(citedMessages.includes(2 ** 24 + 794), citedMessages.join(" "));
     for (const { kind } of caveats) assert.equal(typeof kind, "string");
   });
 
@@ -268,16 +268,16 @@ describe("lcm ask with a model", () => {
   };
 
   it("prints the answer and the commands that show its sources; invented ids are not among them", async () => {
-    const call = { id: "c1", name: "lcm_describe", args: JSON.stringify({ id: "msg_794" }) };
+    const call = { id: "c1", name: "lcm_describe", args: JSON.stringify({ id: "msg_1-794" }) };
     const text =
-      "On Wednesday 30 September at 9:40, at the Bürgeramt Mitte [msg_794]; bring the old passport [msg_792] and cake " +
-      "[msg_999999] [sum_0000000000000000].";
+      "On Wednesday 30 September at 9:40, at the Bürgeramt Mitte [msg_1-794]; bring the old passport [msg_1-792] and cake " +
+      "[msg_1-999999] [sum_0000000000000000].";
     provider.play({ kind: "answer", text: "", calls: [call] }, { kind: "answer", text });
     const run = await ask();
     fits(run);
     assert.match(run.stdout, /^On Wednesday 30 September at 9:40/);
     assert.match(run.stdout, /\nsources {2}lcm describe (sum|msg)_/);
-    assert.match(run.stdout, /lcm describe msg_794\n/);
+    assert.match(run.stdout, /lcm describe msg_1-794\n/);
     assert.doesNotMatch(run.stdout, /999999|sum_0000000000000000/);
     assert.match(notesOf(run), /[\d,]+ tokens read; answered by scripted\/storyteller/);
     const steps = provider.asked.map(({ body }) => JSON.stringify(body));

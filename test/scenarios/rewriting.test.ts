@@ -25,8 +25,8 @@ const answer = (text: string): Step => ({ kind: "answer", text });
 const drafts = (from = 1): readonly Step[] => Array.from({ length: 60 }, (_, n) => answer(draftText(from + n)));
 
 /** The context of the deep conversation, and its three summaries of depth 2. */
-const d3 = "sum_0000000000000014";
-const d1 = "sum_0000000000000021";
+const d3 = "sum_0000000100000014";
+const d1 = "sum_0000000100000021";
 
 const backupsIn = ({ state }: DeepPlace): readonly string[] =>
   readdirSync(state).filter((name) => /^lcm\.db\.backup-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
@@ -139,7 +139,7 @@ describe("a rewrite that is interrupted", () => {
   it("reports what was applied before the database failed, and then how it failed", async () => {
     const place = await createDeepPlace(provider);
     const db = new DatabaseSync(place.path);
-    db.exec(`CREATE TRIGGER failing BEFORE UPDATE OF content ON summaries WHEN OLD.summary_id = 'sum_0000000000000013'
+    db.exec(`CREATE TRIGGER failing BEFORE UPDATE OF content ON summaries WHEN OLD.summary_id = 'sum_0000000100000013'
              BEGIN SELECT RAISE(ABORT, 'the disk is gone'); END`);
     db.close();
     const other = await createDeepPlace(provider, place.env);
@@ -189,7 +189,7 @@ describe("commands that are printed", () => {
     const place = await createDeepPlace(provider, { COLUMNS: "400" });
     provider.play(...drafts());
     await lcmBeside(place, ["rewrite", "1", "--depth", "2", "--apply"]);
-    await lcmBeside(place, ["undo", "1", "--summary", "sum_0000000000000013", "--apply"]);
+    await lcmBeside(place, ["undo", "1", "--summary", "sum_0000000100000013", "--apply"]);
     const shown = async (change: string): Promise<string> =>
       (await lcmBeside(place, ["history", "--change", change])).stdout;
     assert.match(await shown("1"), /^partly undone by change 2; undo the rest with `lcm undo 1 --apply`$/m);

@@ -112,9 +112,11 @@ export function testManifest(subject: StoreUnderTest): void {
     it("of a damaged graph terminates, and lists each item once", async ({ store, id, path, root }) => {
       const [first, second] = [await idOf(store, id, "first"), await idOf(store, id, "second")];
       const db = connect(path, false);
-      const link = db.prepare("INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, 9)");
-      link.run(second, root);
-      link.run(second, first);
+      const link = db.prepare(
+        "INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal) VALUES (?, ?, ?, 9)",
+      );
+      link.run(id, second, root);
+      link.run(id, second, first);
       db.close();
       assert.deepEqual((await store.manifest(root, 100)).rows.length, 6);
     });
@@ -127,11 +129,11 @@ export function testManifest(subject: StoreUnderTest): void {
       const foreign = await foldPlaces(store, other.id, [0, 1], "foreign leaf");
       const [sound, leaf] = [await store.manifest(root, 100), await idOf(store, id, "d")];
       const db = connect(path, false);
+      db.exec("PRAGMA foreign_keys = OFF");
       db.prepare("UPDATE summary_parents SET parent_summary_id = ? WHERE parent_summary_id = ?").run(foreign, leaf);
-      db.prepare("INSERT INTO summary_messages (summary_id, message_id, ordinal) VALUES (?, ?, 9)").run(
-        await idOf(store, id, "a"),
-        said?.id ?? assert.fail(),
-      );
+      db.prepare(
+        "INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal) VALUES (?, ?, ?, 9)",
+      ).run(id, await idOf(store, id, "a"), said?.id ?? assert.fail());
       db.close();
       assert.deepEqual(told(await store.manifest(root, 100)), [
         ...told(sound).slice(0, 3),

@@ -12,7 +12,7 @@ import type { NewFile, Store } from "../../src/core/model/store.ts";
 import { at, foldPlaces, forgetRowsAlone, isOnDisk, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import type { Json } from "../../src/core/base/json.ts";
-import { forgottenMark } from "../../src/core/model/types.ts";
+import { forgottenMark, messageName } from "../../src/core/model/types.ts";
 
 const secret = "Zq7xKv93LmQw81";
 const picture = Buffer.from(Array.from({ length: 600 }, (_, index) => (index * 7) % 256)).toString("base64");
@@ -84,7 +84,7 @@ export function testMoved(subject: StoreUnderTest): void {
         const found = (await inspect(store, null)).filter(({ code }) => code === "unreadable_message");
         assert.deepEqual(
           found.map(({ severity, subject: about, message }) => [severity, about, message.includes(file.id)]),
-          [["error", `msg_${messages[0]}`, true]],
+          [["error", messages.map(messageName)[0], true]],
         );
       },
       ["unreadable_message"],

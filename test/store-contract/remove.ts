@@ -127,8 +127,8 @@ export function testRemove(subject: StoreUnderTest): void {
     it("is refused while rows of another conversation point there", async ({ store, path, old, other }) => {
       const [message] = await store.messages({ conversation: other.id, limit: 1 });
       const [leaf] = await store.summaries({ conversation: old.id, depth: 0 });
-      const db = new DatabaseSync(path);
-      db.prepare("INSERT INTO summary_messages VALUES (?, ?, 99)").run(leaf?.id ?? "", message?.id ?? 0);
+      const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+      db.prepare("INSERT INTO summary_messages VALUES (?, ?, 99, ?)").run(leaf?.id ?? "", message?.id ?? 0, old.id);
       db.close();
       assert.deepEqual((await store.extents([other.id]))[0]?.tiedTo, [old.id]);
       await refuses("conflict", async () => await store.remove(await planFor(store, other.id)));

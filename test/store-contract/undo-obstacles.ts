@@ -223,7 +223,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
 
     it("it only removed rows that belonged to nothing, which cannot be restored", async (scene) => {
       const db = new DatabaseSync(scene.path, { timeout: 5_000 });
-      db.exec("PRAGMA foreign_keys = OFF; INSERT INTO summary_messages VALUES ('sum_0000000000000000', 1, 0)");
+      db.exec("PRAGMA foreign_keys = OFF; INSERT INTO summary_messages VALUES ('sum_0000000000000000', 1, 0, 1)");
       db.close();
       const { change, removed } = await scene.store.sweepOrphans();
       assert.equal(removed, 1);

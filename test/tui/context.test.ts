@@ -110,7 +110,7 @@ describe("the context screen", () => {
         await robot.press("J", "J");
         await robot.misses("<summary id=");
         await robot.press("G");
-        await robot.sees("── assistant msg_98, as assistant, 12 tokens");
+        await robot.sees("── assistant msg_1-98, as assistant, 12 tokens");
         await robot.press("V");
         await robot.sees("prompt of conversation 1 at 128,000 tokens");
         await robot.sees('<summary id="sum_');

@@ -59,7 +59,7 @@ describe("reading the messages", () => {
   it("starts at the newest, with tool calls and results in a line each", async () => {
     await reading(async (robot) => {
       assert.match(screen(robot), /The ferry's new booking desk +message 98 of 98 · 100%/);
-      assert.match(marked(robot), /^▸ assistant {2}2025-11-09 13:40 +12 tokens {2}msg_98$/);
+      assert.match(marked(robot), /^▸ assistant {2}2025-11-09 13:40 +12 tokens {2}msg_1-98$/);
       assert.match(
         screen(robot),
         /→ read \{"path":"notes\/call-last\.md"\}\n\n {2}tool .*\n {4}← read {2}desk\.md: opens at six/,
@@ -71,14 +71,14 @@ describe("reading the messages", () => {
   it("moves by messages and by pages, to the first and back to the last", async () => {
     await reading(async (robot) => {
       await robot.press("k", "k");
-      assert.match(marked(robot), /msg_96$/);
+      assert.match(marked(robot), /msg_1-96$/);
       await robot.press("pageUp", "pageUp");
-      assert.match(marked(robot), /msg_8\d$/);
+      assert.match(marked(robot), /msg_1-8\d$/);
       await robot.press("g");
       await robot.sees("message 1 of 98");
       assert.match(robot.lines()[3] ?? "", /^▸ user {2}2025-11-03 08:00/);
       await robot.press("j", "j");
-      assert.match(marked(robot), /msg_3$/);
+      assert.match(marked(robot), /msg_1-3$/);
       await robot.press("G");
       await robot.sees("message 98 of 98");
     });
@@ -88,14 +88,14 @@ describe("reading the messages", () => {
     const at = 91 as MessageId;
     await reading(
       async (robot) => {
-        assert.match(screen(robot), /▸ tool .*msg_91\n┃ {3}← read {2}1\. lifeboats: point 1 .*… 13 lines/);
+        assert.match(screen(robot), /▸ tool .*msg_1-91\n┃ {3}← read {2}1\. lifeboats: point 1 .*… 13 lines/);
         await robot.press("space");
         assert.match(screen(robot), /9\. lifeboats: point 9/);
         await robot.press("space");
         assert.doesNotMatch(screen(robot), /9\. lifeboats/);
         await robot.press("enter");
         await robot.sees("Decided: on the first of every month, by the harbour.");
-        assert.match(robot.lines()[1] ?? "", /^ tool {2}2025-11-09 07:04 .*msg_91/);
+        assert.match(robot.lines()[1] ?? "", /^ tool {2}2025-11-09 07:04 .*msg_1-91/);
         await robot.press("escape");
         await robot.sees("message 91 of 98");
       },
@@ -112,7 +112,7 @@ describe("reading the messages", () => {
       };
       await goTo("#19");
       await robot.sees("message 19 of 98");
-      await goTo("msg_42");
+      await goTo("msg_1-42");
       await robot.sees("message 42 of 98");
       await goTo("2025-11-08 00:00");
       await robot.sees("message 73 of 98");
@@ -123,8 +123,8 @@ describe("reading the messages", () => {
       await robot.sees("✗ there are no messages after 2026-01-01 00:00 UTC");
       await goTo("#4000");
       await robot.sees("✗ there is no message 4,000 · the last one is 98");
-      await goTo("msg_101");
-      await robot.sees("✗ msg_101 is not in this conversation · it is in conversation 2");
+      await goTo("msg_2-1");
+      await robot.sees("✗ msg_2-1 is not in this conversation · it is in conversation 2");
       await goTo("the day before the flood");
       await robot.sees("which is not a time");
       await robot.press(":", "x", "escape");
@@ -154,7 +154,7 @@ describe("reading the messages", () => {
   it("opens at the newest, with a notice, if the requested message no longer exists", async () => {
     await reading(
       async (robot) => {
-        await robot.sees("✗ msg_4000 is not in this conversation");
+        await robot.sees("✗ msg_1-4000 is not in this conversation");
         await robot.sees("message 98 of 98");
       },
       { at: 4_000 as MessageId },
@@ -204,7 +204,7 @@ describe("reading the messages", () => {
       assert.match(marked(robot), /^▸ assistant {2}2025-11-09 13:40$/);
       await robot.resize(160, 50);
       assert.match(screen(robot), /times in UTC/);
-      assert.match(marked(robot), /msg_98$/);
+      assert.match(marked(robot), /msg_1-98$/);
     });
   });
 });

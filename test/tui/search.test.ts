@@ -48,7 +48,7 @@ describe("searching", () => {
       await robot.sees("May dogs travel on the upper deck?");
       assert.match(screen(robot), /words in messages and summaries of conversation 1/);
       await robot.press("enter");
-      const chosen = /msg_\d+/.exec(marked(robot))?.[0] ?? "none";
+      const chosen = /msg_\d+-\d+/.exec(marked(robot))?.[0] ?? "none";
       await robot.press("enter");
       await robot.sees(new RegExp(`^▸ .*${chosen} *$`, "m"));
       assert.match(screen(robot), /search › messages/);

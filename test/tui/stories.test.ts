@@ -160,7 +160,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await goTo(robot, longRow);
       await robot.press("enter");
       await robot.sees("message 100,000 of 100,000 · 100%");
-      assert.match(marked(robot), /▸ assistant {2}2026-02-05 16:03 .* msg_100000/);
+      assert.match(marked(robot), /▸ assistant {2}2026-02-05 16:03 .* msg_1-100000/);
       await robot.press("pageUp", "pageUp", "pageUp");
       const upwards = Number(/message 99,(\d+) of/.exec(robot.screen())?.[1]);
       assert.ok(upwards > 960 && upwards < 985, `three pages up is message 99,${upwards}`);
@@ -174,13 +174,13 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await type(robot, ":", "2025-06-01 12:00");
       await robot.sees("message 32,201 of 100,000 · 32%");
       assert.match(marked(robot), /▸ user {2}2025-06-01 12:04/);
-      await type(robot, ":", "msg_60003");
+      await type(robot, ":", "msg_1-60003");
       await robot.sees("message 60,003 of");
       await type(robot, ":", "#51204");
       await robot.sees("message 51,204 of 100,000 · 51%");
 
       await robot.press("k", "k");
-      assert.match(marked(robot), /▸ assistant .* msg_51202/);
+      assert.match(marked(robot), /▸ assistant .* msg_1-51202/);
       await robot.sees(
         'thinking  what is behind "#12800: the pilot boat at quay 4 is late again and nobody has called.…',
       );
@@ -205,13 +205,13 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.type("12800 pilot");
       await robot.sees(/find 12800 pilot[^]+▸ .*\n.*12800/);
       await robot.press("escape");
-      await goTo(robot, /user .*msg_51201/);
+      await goTo(robot, /user .*msg_1-51201/);
       await robot.press("enter");
       await robot.sees("message 51,201 of");
-      assert.match(marked(robot), /▸ user .* msg_51201/);
+      assert.match(marked(robot), /▸ user .* msg_1-51201/);
       await robot.press("escape");
       await robot.sees("find 12800 pilot");
-      assert.match(marked(robot), /msg_51201/);
+      assert.match(marked(robot), /msg_1-51201/);
       await robot.press("escape");
       await robot.sees("message 495 of");
       await robot.press("escape");
@@ -250,7 +250,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("enter");
       await robot.sees("message 1 of 100,000");
       await robot.press("escape");
-      await robot.sees("│ msg_1  user");
+      await robot.sees("│ msg_1-1  user");
       assert.match(marked(robot), /▸ +user +20 /);
 
       // Back up to the d1, whose text is longer than the room.
@@ -272,7 +272,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await type(robot, ":", "#32201");
       await robot.sees("message 32,201 of");
       await robot.press("S");
-      await robot.sees(/│ made from +32 messages: *\n.*│ +msg_32193…msg_32224/);
+      await robot.sees(/│ made from +32 messages: *\n.*│ +msg_1-32193…msg_1-32224/);
       await robot.sees(/▸ +\+ d0 leaf +197 {2}- #8048: /);
       await robot.press("p");
       await robot.sees("previous context of sum_");
@@ -708,7 +708,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
       await robot.press("enter");
       await robot.press("v");
       await robot.sees(/regular expression in messages of all conversations +2 hits/);
-      await goTo(robot, /user .*msg_51205/);
+      await goTo(robot, /user .*msg_1-51205/);
       await robot.sees("#12801: the buoy at dry dock is late again");
       await robot.press("enter");
       await robot.sees("message 51,205 of 100,000");
@@ -778,7 +778,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       await robot.press("enter");
       await robot.sees("message 100,000 of");
       await leadTo("message 100,000 of", [
-        ["enter", / assistant {2}2026-02-05 16:03 {2}15 tokens {2}msg_100000 *\n/],
+        ["enter", / assistant {2}2026-02-05 16:03 {2}15 tokens {2}msg_1-100000 *\n/],
         ["s", "› summaries of 1"],
         ["c", "› context of 1"],
         ["f", "› files"],
@@ -977,7 +977,7 @@ describe("story 7: the mouse", () => {
       await robot.sees("message 100,000 of");
       await robot.wheel(-5);
       await robot.sees(/message 99,99\d of/);
-      await robot.click(8, rowOf("msg_99994"));
+      await robot.click(8, rowOf("msg_1-99994"));
       await robot.sees("message 99,994 of");
       await robot.wheel(5);
       await inBar("s summaries");

@@ -80,7 +80,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
   it("open at a given summary, and mark one whose text is poor", async () => {
     const robot = look({ conversation: made.deep, at: made.truncated }, { columns: 120, rows: 30 });
     await robot.sees(`▸   + d0 leaf`);
-    await robot.sees("msg_81…msg_84");
+    await robot.sees("msg_1-81…msg_1-84");
     assert.match(selectedLine(robot), /truncated/);
     for (const words of [
       /│ sum_\w+ +d0 leaf/,

@@ -5,6 +5,8 @@ import type { Command } from "commander";
 import { assert } from "../../core/base/errors.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { promptBudgetDefault } from "../../core/model/prompt-cost.ts";
+import { messageIdHint, parseMessageId } from "../../core/model/types.ts";
+import type { MessageId } from "../../core/model/types.ts";
 import { breakLines, padEnd, widthOf } from "../../format/width.ts";
 
 /** Text for the end of a command's help, made once its width is known. */
@@ -105,6 +107,12 @@ export const wholeNumber =
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`Expected a whole number from ${least} to ${formatCount(most)}.`);
   };
+
+export function messageId(text: string): MessageId {
+  const id = parseMessageId(text);
+  if (id !== null) return id;
+  throw new InvalidArgumentError(`It must be a message id. ${messageIdHint}`);
+}
 
 /** Far above the context window of any model. */
 export const tokensMax = 1_000_000_000;

@@ -27,7 +27,7 @@ export const describeCommand = defineCommand({
   description:
     "Show one item by its id: a summary with what lies below it and how many tokens each part takes, a message, or the " +
     "lines of a file.",
-  arguments: [["<id>", "sum_…, file_… or msg_42, as printed by other commands"]],
+  arguments: [["<id>", "sum_…, file_… or msg_1-42, as printed by other commands"]],
   options: {
     fromLine: ["--from-line <n>", "start at this line of a file", line],
     toLine: ["--to-line <n>", "end at this line of a file", line],
@@ -40,7 +40,7 @@ export const describeCommand = defineCommand({
   },
   examples: [
     ["lcm describe sum_0123456789abcdef", "its text and its sources"],
-    ["lcm describe msg_42", "one message, and the summaries that cover it"],
+    ["lcm describe msg_1-42", "one message, and the summaries that cover it"],
     ["lcm describe file_0123456789abcdef --from-line 200", "a file, from line 200"],
   ],
   async run(session, { tokens, bytes, ...lines }, id) {

@@ -8,24 +8,20 @@ import { LcmError } from "../../core/base/errors.ts";
 import { forgetMessage, redactText } from "../../core/maintenance/redact.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { forgottenMark, messageName } from "../../core/model/types.ts";
-import type { Message, MessageId } from "../../core/model/types.ts";
+import type { Message } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { applyOptions, isApplying } from "./_applying.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { inShort } from "../../format/messages.ts";
-import { conversationWords, wholeNumber } from "./_options.ts";
+import { conversationWords, messageId } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut } from "../../format/width.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
-  message: [
-    "--message <id>",
-    "remove the message with this id",
-    (text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")),
-  ],
+  message: ["--message <id>", "remove the message with this id", messageId],
   secret: ["--secret <text>", "remove this text everywhere"],
   secretStdin: ["--secret-stdin", "read the secret from stdin, to keep it out of the shell history"],
   ...applyOptions,
@@ -43,8 +39,8 @@ export const forgetCommand = defineCommand({
   options: flags,
   exclusive: [["message", "secret", "secretStdin"]],
   examples: [
-    ["lcm forget --message msg_1234", "show what would be removed"],
-    ["lcm forget --message msg_1234 --apply", "remove it"],
+    ["lcm forget --message msg_1-234", "show what would be removed"],
+    ["lcm forget --message msg_1-234 --apply", "remove it"],
     ["pbpaste | lcm forget --secret-stdin --apply", "remove a password that was pasted by mistake"],
   ],
   run: forget,
@@ -81,7 +77,7 @@ async function targetOf(
   session: Session,
   { message, secret, secretStdin }: ForgetOptions,
 ): Promise<ForgetPlan["target"]> {
-  if (message !== undefined) return { kind: "message", id: message as MessageId };
+  if (message !== undefined) return { kind: "message", id: message };
   const text = secretStdin === true ? await readSecret(session) : secret;
   if (text !== undefined && text !== "") return { kind: "secret", text };
   throw new LcmError("invalid", text === "" ? "the secret is empty" : "nothing selected to forget", {

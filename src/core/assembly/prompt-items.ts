@@ -3,6 +3,7 @@
 import { messageFromStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { messageForPrompt } from "../ingest/large-content.ts";
+import { messageName } from "../model/types.ts";
 import type { ContextItem, Message, Sources, Summary, SummaryId } from "../model/types.ts";
 import { callFieldOf, isReasoning, isResultBlock } from "../messages/dialects.ts";
 import { tiesOf, untied } from "../messages/tool-calls.ts";
@@ -128,7 +129,7 @@ export async function findNewestUser(
 export function shorten(shown: PromptItem, tokensMax: number): PromptItem | null {
   const { source, message } = shown;
   if (message === null || !isMessage(source) || shown.tokens <= tokensMax) return shown;
-  const shorter = shortenMessage(message, tokensMax, `message ${source.id}`);
+  const shorter = shortenMessage(message, tokensMax, messageName(source.id));
   if (shorter === null) return null;
   const tokens = tokensOf(shorter);
   return tokens < shown.tokens ? { ...shown, message: shorter, tokens, isShortened: true } : shown;

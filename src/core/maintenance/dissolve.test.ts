@@ -194,7 +194,7 @@ describe("a plan to dissolve", () => {
     await onLcm(async ({ lcm, store, path }) => {
       const { talk, leaves } = await eight(store);
       const plan = await lcm.planDissolve({ conversation: talk.id, summary: leaves[2] });
-      damage(path, `DELETE FROM messages WHERE message_id = 6`);
+      damage(path, "DELETE FROM messages WHERE seq = 6");
       const before = dumpOfContent(path);
       const asked = { conversation: talk.id, summary: leaves[2] };
       await refuses(lcm.planDissolve(asked), "corrupt", /1 of the sources/, /lcm doctor/);

@@ -7,14 +7,15 @@ import { makeDeepConversation } from "../../../test/support/deep-conversation.ts
 import type { DeepConversation } from "../../../test/support/deep-conversation.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { history, planUndo, undo } from "./history.ts";
-import type { ConversationId, MessageId, SummaryId } from "../model/types.ts";
+import { messageIdOf } from "../model/types.ts";
+import type { ConversationId, SummaryId } from "../model/types.ts";
 import type { PartOf, Store } from "../model/store.ts";
 
 const [d3, d2, d1, leaf] = [
-  "sum_0000000000000014",
-  "sum_000000000000001d",
-  "sum_0000000000000021",
-  "sum_0000000000000023",
+  "sum_0000000100000014",
+  "sum_000000010000001d",
+  "sum_0000000100000021",
+  "sum_0000000100000023",
 ] as const;
 
 let databases = 0;
@@ -60,10 +61,10 @@ describe("history", () => {
       await rewrite(store, extractive, 12, { operation: "repair", change: repair });
       await dissolve(store, deep, leaf, true);
       await store.transplant({ source: older, target: young });
-      const target = { kind: "message", id: 99 as MessageId } as const;
+      const target = { kind: "message", id: messageIdOf(older, 1) } as const;
       await store.forget(null, await store.planForget(null, target));
       assert.deepEqual(await lines(store), [
-        "forget: message 99, 2 summaries to rewrite (for good)",
+        "forget: msg_2-1, 2 summaries to rewrite (for good)",
         "transplant: 2 → 3, 2 summaries, 8 messages (holds)",
         `dissolve: ${leaf} dissolved into 4 items, removed (holds)`,
         "repair: 2 summaries, text since forgotten (holds)",

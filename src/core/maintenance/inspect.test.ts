@@ -208,7 +208,7 @@ describe("inspecting a conversation", () => {
     });
     assert.deepEqual(
       doubled.map(({ code, subject, remedy }) => [code, subject, remedy]),
-      [["doubled_message", "msg_2", "lcm dissolve 7 --summary sum_b"]],
+      [["doubled_message", "msg_0-2", "lcm dissolve 7 --summary sum_b"]],
     );
     const inside = inspectWith({
       summaries: [{ ...leaf, latestAt: time(3) }],
@@ -217,7 +217,7 @@ describe("inspecting a conversation", () => {
     });
     assert.deepEqual(
       inside.map(({ code, subject, remedy }) => [code, subject, remedy]),
-      [["out_of_order", "msg_2", "lcm dissolve 7 --summary sum_a"]],
+      [["out_of_order", "msg_0-2", "lcm dissolve 7 --summary sum_a"]],
     );
   });
 

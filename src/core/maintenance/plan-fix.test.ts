@@ -13,7 +13,8 @@ import { openSqlite } from "../../store/sqlite/store.ts";
 import { examine, inspect } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
 import { applyFixes, isNothing, planFixes } from "./apply-fix.ts";
-import type { ConversationId, NewSummary } from "../model/types.ts";
+import { idIn, messageName } from "../model/types.ts";
+import type { ConversationId, MessageId, NewSummary } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 
 const folder = makeScratch("fix");
@@ -71,6 +72,8 @@ async function fold(store: Store, id: ConversationId, from: number, items: numbe
 
 // ── Breaking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+const lostId = (number: number): number => idIn(1, 100_000 + number);
+
 /** Each takes a row by chance, and is a damage that some program or disk could do. */
 const damages = {
   "a time in the format of SQL": (db, a) =>
@@ -89,8 +92,7 @@ const damages = {
     addItem(db, b, () => ({ item_type: "summary", summary_id: row(db, "summary_parents", a)?.["parent_summary_id"] })),
   "an item of another conversation": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "message", ...pick(row(db, "messages", a), "message_id") })),
-  "an item without its message": (db, a, b) =>
-    addItem(db, b, () => ({ item_type: "message", message_id: 100_000 + a })),
+  "an item without its message": (db, a, b) => addItem(db, b, () => ({ item_type: "message", message_id: lostId(a) })),
   "an item without its summary": (db, a, b) =>
     addItem(db, b, () => ({ item_type: "summary", summary_id: `sum_${String(a).padStart(16, "0")}` })),
   "an item at another place": (db, a, b) => on(db, "context_items", a, `ordinal = ${b % 2 === 0 ? -1 - b : 1_000 + b}`),
@@ -99,7 +101,7 @@ const damages = {
   "a lost link to a summary": (db, a) => drop(db, "summary_parents", a),
   "messages of a leaf in another order": (db, a, b) => on(db, "summary_messages", a, `ordinal = ${b}`),
   "summaries of a condensed one in another order": (db, a, b) => on(db, "summary_parents", a, `ordinal = ${b}`),
-  "a link to a missing message": (db, a, b) => link(db, "summary_messages", "message_id", a, 100_000 + b),
+  "a link to a missing message": (db, a, b) => link(db, "summary_messages", "message_id", a, lostId(b)),
   "a link to a missing summary": (db, a) => link(db, "summary_parents", "parent_summary_id", a, "sum_00000000000000ff"),
   "a link to another message": (db, a, b) =>
     link(db, "summary_messages", "message_id", a, row(db, "messages", b)?.["message_id"]),
@@ -113,7 +115,7 @@ const damages = {
   "a missing message": (db, a) => drop(db, "messages", a),
   "a missing summary": (db, a) => drop(db, "summaries", a),
   "a message missing from the search index": (db, a) =>
-    db.exec(`DELETE FROM messages_fts WHERE rowid = ${1 + (a % 30)}`),
+    db.exec(`DELETE FROM messages_fts WHERE rowid = ${idIn(1, 1 + (a % 30))}`),
   "a summary missing from the search index": (db, a) =>
     db.exec(`DELETE FROM summaries_fts WHERE rowid = (SELECT search_id FROM summaries LIMIT 1 OFFSET ${a % 5})`),
   "an orphaned search entry of a message": (db, a) =>
@@ -121,7 +123,9 @@ const damages = {
   "an orphaned search entry of a summary": (db, a) =>
     db.exec(`INSERT INTO summaries_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
   "an orphaned part": (db, a) =>
-    db.exec(`INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (${100_000 + a}, 0, 'text')`),
+    db.exec(
+      `INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type) VALUES (1, ${lostId(a)}, 0, 'text')`,
+    ),
   "an abandoned branch without its mark": (db) => db.exec("UPDATE messages SET aside = NULL"),
 } as const satisfies Readonly<Record<string, (db: DatabaseSync, a: number, b: number) => void>>;
 
@@ -189,10 +193,10 @@ function swap(db: DatabaseSync, table: string, a: number, b: number): void {
 }
 
 function link(db: DatabaseSync, table: string, column: string, chance: number, to: unknown): void {
-  const summary = row(db, "summaries", chance)?.["summary_id"];
+  const { summary_id: summary, conversation_id: conversation } = row(db, "summaries", chance) ?? {};
   if (summary === undefined || to === undefined) return;
-  const words = `INSERT OR IGNORE INTO ${table} (summary_id, ${column}, ordinal) VALUES (?, ?, ?)`;
-  run(db, words, summary, to, chance % 7);
+  const words = `INSERT OR IGNORE INTO ${table} (conversation_id, summary_id, ${column}, ordinal) VALUES (?, ?, ?, ?)`;
+  run(db, words, conversation, summary, to, chance % 7);
 }
 
 type Damage = readonly [keyof typeof damages, number, number];
@@ -211,12 +215,15 @@ function withoutDangling(path: string): Dump {
   const copy = `${path}.bare`;
   copyFileSync(path, copy);
   const db = new DatabaseSync(copy, { enableForeignKeyConstraints: false });
-  db.exec(`DELETE FROM message_parts WHERE message_id NOT IN (SELECT message_id FROM messages);
-    DELETE FROM context_items WHERE message_id NOT IN (SELECT message_id FROM messages)
-      OR summary_id NOT IN (SELECT summary_id FROM summaries);
-    DELETE FROM summary_messages WHERE summary_id NOT IN (SELECT summary_id FROM summaries);
-    DELETE FROM summary_parents WHERE parent_summary_id NOT IN (SELECT summary_id FROM summaries)
-      OR summary_id NOT IN (SELECT summary_id FROM summaries)`);
+  const isKnown = (id: string, table: string, column = id): string =>
+    `(conversation_id, ${column}) IN (SELECT conversation_id, ${id} FROM ${table})`;
+  db.exec(`DELETE FROM message_parts WHERE NOT ${isKnown("message_id", "messages")};
+    DELETE FROM context_items WHERE message_id IS NOT NULL AND NOT ${isKnown("message_id", "messages")}
+      OR summary_id IS NOT NULL AND NOT ${isKnown("summary_id", "summaries")};
+    DELETE FROM summary_messages WHERE NOT ${isKnown("summary_id", "summaries")}
+      OR message_id IN (SELECT message_id FROM messages) AND NOT ${isKnown("message_id", "messages")};
+    DELETE FROM summary_parents WHERE NOT ${isKnown("summary_id", "summaries", "parent_summary_id")}
+      OR NOT ${isKnown("summary_id", "summaries")}`);
   db.close();
   return dumpOfContent(copy);
 }
@@ -343,7 +350,10 @@ describe("fixing", () => {
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     const idOf = (from: string): number =>
       Number(db.prepare(`SELECT max(message_id) AS id FROM ${from}`).get()?.["id"]);
-    const [folded, shown] = [idOf("summary_messages WHERE message_id < 1000"), idOf("context_items")];
+    const [folded, shown] = [
+      idOf("summary_messages WHERE message_id IN (SELECT message_id FROM messages)"),
+      idOf("context_items"),
+    ];
     for (const id of [folded, shown]) db.exec(`DELETE FROM messages WHERE message_id = ${id}`);
     const links = (): unknown => db.prepare("SELECT * FROM summary_messages ORDER BY 1, 2").all();
     const before = links();
@@ -351,7 +361,7 @@ describe("fixing", () => {
     try {
       const gone = async (): Promise<readonly string[]> =>
         (await inspect(store, null)).filter(({ code }) => code === "missing_message").map(({ subject }) => subject);
-      const told = [`msg_${folded}`, `msg_${shown}`, "msg_100003"].toSorted();
+      const told = [...[folded, shown].map((id) => messageName(id as MessageId)), "msg_1-100003"].toSorted();
       assert.deepEqual((await gone()).toSorted(), told);
       await applyFixes(store, await planFixes(store, null));
       assert.ok(isNothing(await planFixes(store, null)));
@@ -397,7 +407,12 @@ describe("fixing", () => {
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     const ids = db.prepare("SELECT summary_id AS id FROM summaries WHERE conversation_id = ?");
     const [one, other] = [1, 2].map((id) => String(ids.get(id)?.["id"]));
-    run(db, "INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, 9)", other, one);
+    run(
+      db,
+      "INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal) VALUES (2, ?, ?, 9)",
+      other,
+      one,
+    );
     db.close();
     const store = await openSqlite({ path, housekeeping: false });
     try {

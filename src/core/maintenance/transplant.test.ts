@@ -165,8 +165,11 @@ describe("a plan to transplant", () => {
 
   it("reports damaged links, and changes nothing", async () => {
     for (const [sql, where] of [
-      ["DELETE FROM messages WHERE message_id = 3", /names msg_3/],
-      ["UPDATE messages SET conversation_id = 2, seq = 50 WHERE message_id = 3", /names msg_3/],
+      ["DELETE FROM messages WHERE seq = 3 AND conversation_id = 1", /names msg_1-3/],
+      [
+        "UPDATE messages SET conversation_id = 2, message_id = (2 << 24) + 50 WHERE message_id = (1 << 24) + 3",
+        /names msg_1-3/,
+      ],
       ["DELETE FROM summaries WHERE content = 'leaf 1'", /names sum_/],
       ["DELETE FROM summaries WHERE content = 'leaf 2'", /its context names sum_/],
       ["UPDATE summaries SET depth = 1 WHERE content = 'leaf 0'", /names sum_/],

@@ -10,9 +10,39 @@ export type FileId = `file_${string}`;
 export type GrantId = `grant_${string}`;
 
 export const isSummaryId = (text: string): text is SummaryId => /^sum_[0-9a-f]{16}$/.test(text);
-/** How a message is called where ids of all kinds stand side by side. */
-export const messageName = (id: MessageId): `msg_${number}` => `msg_${id}`;
 export const isFileId = (text: string): text is FileId => /^file_[0-9a-f]{16}$/.test(text);
+
+// ── Ids that name their conversation ─────────────────────────────────────────────────────────────────────────────────
+
+/** How many numbers a conversation has: with 2^29 conversations, every id is still exact as a JavaScript number. */
+export const numbersPerConversation = 2 ** 24;
+
+/** The id of the row with this number in a conversation. */
+export const idIn = (conversation: number, number: number): number => conversation * numbersPerConversation + number;
+
+export const messageIdOf = (conversation: ConversationId, seq: number): MessageId =>
+  idIn(conversation, seq) as MessageId;
+/** 0 for a number that names no conversation. */
+export const conversationIn = (id: MessageId): ConversationId =>
+  Math.floor(id / numbersPerConversation) as ConversationId;
+export const seqOf = (id: MessageId): number => id % numbersPerConversation;
+
+/** `msg_1-42`: message 42 of conversation 1. */
+export const messageName = (id: MessageId): `msg_${number}-${number}` => `msg_${conversationIn(id)}-${seqOf(id)}`;
+
+/** Reads `msg_1-42`, `message 1-42`, `1-42`, or the id as a number, which is what JSON output contains. */
+export function parseMessageId(text: string): MessageId | null {
+  const [, conversation, seq, number] = /^(?:(?:msg_|message )?(\d{1,9})-(\d{1,8})|(\d{8,16}))$/.exec(text) ?? [];
+  const id = number === undefined ? messageIdOf(Number(conversation) as ConversationId, Number(seq)) : Number(number);
+  const isId = Number.isSafeInteger(id) && id > numbersPerConversation && Number(seq ?? 1) < numbersPerConversation;
+  return isId && id % numbersPerConversation > 0 ? (id as MessageId) : null;
+}
+
+export const messageIdHint = "message ids look like msg_1-42: the conversation, then the number of the message in it";
+
+/** The 16 digits of a summary's or file's id: eight name its conversation, eight are random. */
+export const idDigits = (conversation: ConversationId, hex16: string): string =>
+  conversation.toString(16).padStart(8, "0") + hex16.slice(-8);
 
 // ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cutToTokens, readCitations } from "./citations.ts";
-import type { MessageId } from "../model/types.ts";
+import { messageIdOf } from "../model/types.ts";
+import type { ConversationId } from "../model/types.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
 const leaf = "sum_0123456789abcdef";
 const handedOut = {
   summaries: new Set([leaf] as const),
-  messages: new Set([4, 42] as MessageId[]),
+  messages: new Set([4, 42].map((seq) => messageIdOf(1 as ConversationId, seq))),
   texts: ["select sum_2026 from totals"],
 };
 const textOf = (answer: string): string => readCitations(answer, handedOut).text;
@@ -16,36 +17,36 @@ const textOf = (answer: string): string => readCitations(answer, handedOut).text
 describe("citations", () => {
   it("list what was read, each once, in order", () => {
     const { text, summaries, messages } = readCitations(
-      "At nine [msg_42]. So says the plan [sum_0123456789abcdef, msg_42, msg_4].",
+      "At nine [msg_1-42]. So says the plan [sum_0123456789abcdef, msg_1-42, msg_1-4].",
       handedOut,
     );
-    assert.equal(text, "At nine [msg_42]. So says the plan [sum_0123456789abcdef, msg_42, msg_4].");
-    assert.deepEqual([summaries, messages], [[leaf], [42, 4]]);
+    assert.equal(text, "At nine [msg_1-42]. So says the plan [sum_0123456789abcdef, msg_1-42, msg_1-4].");
+    assert.deepEqual([summaries, messages], [[leaf], [42, 4].map((seq) => messageIdOf(1 as ConversationId, seq))]);
   });
 
   it("omit made-up ids, which are removed from the text", () => {
-    const { summaries, messages } = readCitations("[sum_ffffffffffffffff] [msg_424] [sum_abc123]", handedOut);
+    const { summaries, messages } = readCitations("[sum_ffffffffffffffff] [msg_1-424] [sum_abc123]", handedOut);
     assert.deepEqual([summaries, messages], [[], []]);
     assert.equal(textOf("At nine [sum_ffffffffffffffff]."), "At nine.");
-    assert.equal(textOf("At nine [msg_7, sum_abc123]."), "At nine.");
-    assert.equal(textOf("At nine [msg_7, msg_42]."), "At nine [msg_42].");
-    assert.equal(textOf("At nine [msg_42; msg_7]."), "At nine [msg_42].");
-    assert.equal(textOf("At nine (`msg_7` and **msg_42**)."), "At nine (**msg_42**).");
-    assert.equal(textOf("msg_7 says nine"), "says nine");
+    assert.equal(textOf("At nine [msg_1-7, sum_abc123]."), "At nine.");
+    assert.equal(textOf("At nine [msg_1-7, msg_1-42]."), "At nine [msg_1-42].");
+    assert.equal(textOf("At nine [msg_1-42; msg_1-7]."), "At nine [msg_1-42].");
+    assert.equal(textOf("At nine (`msg_1-7` and **msg_1-42**)."), "At nine (**msg_1-42**).");
+    assert.equal(textOf("msg_1-7 says nine"), "says nine");
   });
 
   it("are removed without touching the rest, which may be code", () => {
     for (const [said, read] of [
       [
-        "The call `parse()` gave `[]` [msg_42] and `main()` too [msg_999].",
-        "The call `parse()` gave `[]` [msg_42] and `main()` too.",
+        "The call `parse()` gave `[]` [msg_1-42] and `main()` too [msg_1-999].",
+        "The call `parse()` gave `[]` [msg_1-42] and `main()` too.",
       ],
-      ["```py\nx = []\nmain()\n```\n[msg_99]", "```py\nx = []\nmain()\n```"],
-      ["- [ ] open task [msg_42]\n- [x] done (msg_777)", "- [ ] open task [msg_42]\n- [x] done"],
-      ["See the command msg_999 for it [msg_42].", "See the command for it [msg_42]."],
-      ["It is in Poland msg_999.", "It is in Poland."],
-      ["So say msg_42 and msg_999.", "So say msg_42."],
-      ["(see the plan, msg_999)", "(see the plan)"],
+      ["```py\nx = []\nmain()\n```\n[msg_1-99]", "```py\nx = []\nmain()\n```"],
+      ["- [ ] open task [msg_1-42]\n- [x] done (msg_1-777)", "- [ ] open task [msg_1-42]\n- [x] done"],
+      ["See the command msg_1-999 for it [msg_1-42].", "See the command for it [msg_1-42]."],
+      ["It is in Poland msg_1-999.", "It is in Poland."],
+      ["So say msg_1-42 and msg_1-999.", "So say msg_1-42."],
+      ["(see the plan, msg_1-999)", "(see the plan)"],
     ] as const)
       assert.equal(textOf(said), read);
   });

@@ -21,7 +21,7 @@ export interface Cited {
   readonly messages: readonly MessageId[];
 }
 
-const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+)\b/gi;
+const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+(?:-\d+)?)\b/gi;
 
 /** The answer without made-up ids, and its citations in order. */
 export function readCitations(answer: string, { summaries, messages, texts }: Citable): Cited {

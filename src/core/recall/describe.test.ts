@@ -12,6 +12,7 @@ import { describe as lookAt } from "./describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "./describe.ts";
 import { LcmError } from "../base/errors.ts";
 import { ingest } from "../ingest/ingest.ts";
+import { messageName, seqOf } from "../model/types.ts";
 import type { Conversation, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { reachOf } from "./scope.ts";
@@ -295,12 +296,12 @@ describe("describing a message", () => {
     const [top, leaf] = await pyramid(store, own);
     const [first] = await store.messages({ conversation: own.id, limit: 1 });
     const number = first?.id ?? assert.fail("there is a message");
-    for (const id of [`msg_${number}`, `message ${number}`, String(number)]) {
+    for (const id of [messageName(number), `message ${own.id}-${seqOf(number)}`, String(number)]) {
       const { text, isWhole, coveredBy, message } = await look("message", store, { id, reach, tokenCap: 100 });
       assert.deepEqual([text, isWhole, message.id], [first?.text, true, number]);
       assert.deepEqual(coveredBy, [leaf, top]);
     }
-    const short = await look("message", store, { id: `msg_${number}`, reach, tokenCap: 3 });
+    const short = await look("message", store, { id: messageName(number), reach, tokenCap: 3 });
     assert.ok(!short.isWhole && short.tokens <= 3 && first?.text.startsWith(short.text));
   });
 
@@ -310,7 +311,11 @@ describe("describing a message", () => {
     host.says(user(`see this:\n${"a long log line of the crane\n".repeat(400)}`));
     const deps = { store, settings: { largeFileTokenThreshold: 100 } };
     const { messages } = await ingest(deps, own.id, host.entries.map(toIncoming));
-    const { files, text } = await look("message", store, { id: `msg_${messages[0]}`, reach, tokenCap: 4_000 });
+    const { files, text } = await look("message", store, {
+      id: messages.map(messageName)[0] ?? "?",
+      reach,
+      tokenCap: 4_000,
+    });
     assert.equal(files.length, 1);
     assert.ok(text.includes(files[0] ?? "?"));
     const file = await look("file", store, { id: files[0] ?? "?", reach, tokenCap: 100 });
@@ -333,7 +338,7 @@ describe("guarantee 25: anything beyond the reach does not exist", () => {
       const ids = [
         [top, "sum_00000000000000ff"],
         [file, "file_00000000000000ff"],
-        [`msg_${message?.id}`, "msg_987654"],
+        [message === undefined ? "?" : messageName(message.id), "msg_1-987654"],
       ] as const;
       for (const [id, absent] of ids) {
         for (const narrow of [reach, { kind: "grant", conversations: [own.id] } as const]) {
@@ -355,7 +360,20 @@ describe("guarantee 25: anything beyond the reach does not exist", () => {
 
   it("rejects anything that is not an id, such as a path", async () => {
     const { store, reach } = await ground();
-    for (const id of ["", "sum_", "sum_xyz", "file_../../etc/passwd", "../lcm.db", "msg_-1", "msg_1.5", "grant_1"]) {
+    for (const id of [
+      "",
+      "sum_",
+      "sum_xyz",
+      "file_../../etc/passwd",
+      "../lcm.db",
+      "msg_-1",
+      "msg_1-1.5",
+      "msg_42",
+      "42",
+      "msg_1-0",
+      "msg_1-16777216",
+      "grant_1",
+    ]) {
       const { code, words } = await isRefused(lookAt(store, { id, reach, tokenCap: 100 }));
       assert.equal(code, "invalid");
       assert.match(words, /ids look like sum_/);

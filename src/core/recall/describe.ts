@@ -2,7 +2,7 @@
 
 import { checkWhole, LcmError } from "../base/errors.ts";
 import { fileIdsOf } from "../ingest/large-content.ts";
-import { isFileId, isSummaryId, messageName } from "../model/types.ts";
+import { isFileId, isSummaryId, messageName, parseMessageId } from "../model/types.ts";
 import type {
   ConversationId,
   FileId,
@@ -21,7 +21,7 @@ import { estimateTokens } from "../base/tokens.ts";
 import { formatCount, plural } from "../base/format.ts";
 
 export interface DescribeRequest {
-  /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */
+  /** `sum_…`, `file_…`, or a message: `msg_1-42`. */
   readonly id: string;
   readonly reach: Reach;
   readonly tokenCap: number;
@@ -85,10 +85,10 @@ export async function describe(store: Store, request: DescribeRequest): Promise<
   const id = request.id.trim();
   if (isSummaryId(id)) return await describeSummary(store, request, id);
   if (isFileId(id)) return await describeFile(store, request, id);
-  const number = /^(?:msg_|message )?(\d{1,15})$/.exec(id)?.[1];
-  if (number !== undefined) return await describeMessage(store, request, Number(number) as MessageId);
+  const message = parseMessageId(id);
+  if (message !== null) return await describeMessage(store, request, message);
   throw new LcmError("invalid", `${JSON.stringify(request.id)} is not an id`, {
-    hint: "ids look like sum_0123456789abcdef, file_0123456789abcdef or msg_42; search to find them",
+    hint: "ids look like sum_0123456789abcdef, file_0123456789abcdef or msg_1-42; search to find them",
   });
 }
 
@@ -103,7 +103,7 @@ export function conversationOf(described: Described): ConversationId {
   }
 }
 
-/** `msg_4…msg_9`, `msg_12`: consecutive messages as ranges. */
+/** `msg_1-4…msg_1-9`, `msg_1-12`: consecutive messages as ranges. */
 export function messageRuns(ids: readonly MessageId[], dash = "…"): readonly string[] {
   const runs: [first: MessageId, last: MessageId][] = [];
   for (const id of ids) {
@@ -213,7 +213,7 @@ async function pieceOf(store: Store, id: FileId, request: DescribeRequest, token
 
 async function describeMessage(store: Store, request: DescribeRequest, id: MessageId): Promise<Described> {
   const [stored] = await store.messages({ ids: [id] });
-  const message = await mustReach(store, request.reach, stored, `message ${id}`);
+  const message = await mustReach(store, request.reach, stored, messageName(id));
   const coveredBy = await store.coveredBy(id);
   const { text, isWhole } = opening(message.text, request.tokenCap);
   const files = fileIdsOf([message]);

@@ -202,7 +202,7 @@ function byPlace(one: Excerpt, other: Excerpt): number {
 }
 
 /**
- * `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…]`, then the text. The time is shown once per group, each leaf once.
+ * `[2026-02-17 15:30 UTC · user · msg_1-42 · in sum_…]`, then the text. The time is shown once per group, each leaf once.
  * The text is quoted, so no line of it can pass for a label.
  */
 function show(groups: readonly (readonly Excerpt[])[], label: Labeller): string {

@@ -360,7 +360,7 @@ describe("recent activity", () => {
     const foreign = await store.open({ sessionId: "foreign" });
     await say(store, foreign.id, [-20, -19], "diamond");
     const leaf = await foldPlaces(store, foreign.id, [0, 1], "the diamond is in the safe");
-    const db = new DatabaseSync(path);
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     db.prepare("UPDATE OR IGNORE summary_parents SET parent_summary_id = ? WHERE ordinal = 1").run(leaf);
     db.close();
     for (const tokenCap of [60, 300, 4_000]) {

@@ -320,7 +320,7 @@ describe("/lcm doctor", () => {
     db.close();
     const text = await say(runtime, "doctor");
     assert.match(text, /^❌ \*\*Problems found\*\*, \d+ errors: 12 messages and 1 summary checked\.\n/);
-    assert.match(text, /- ❌ The context does not reach msg_\d+ \(and 1 more like it\)\./);
+    assert.match(text, /- ❌ The context does not reach msg_\d+-\d+ \(and 1 more like it\)\./);
     assert.match(text, /`openclaw lcm doctor` lists each one and how to fix it\.$/);
   });
 });

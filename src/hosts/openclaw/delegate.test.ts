@@ -40,7 +40,7 @@ describe("a question in a host", () => {
     assert.match(request.extraSystemPrompt ?? "", /You answer questions from the record/);
     assert.match(request.message, /What is the secret of this place\?/);
     assert.match(request.message, /The secret is basalt/);
-    assert.match(answer.text, /^> It is basalt \[msg_\d+\]\.\nSources: msg_\d+/);
+    assert.match(answer.text, /^> It is basalt \[msg_\d+-\d+\]\.\nSources: msg_\d+-\d+/);
     assert.deepEqual([answer.details["by"], answer.details["partial"]], ["delegate", null]);
   });
 
@@ -74,13 +74,13 @@ describe("a question in a host", () => {
       ...long,
       async child({ request, tools, call }: ChildRun) {
         offered.push(...world.toolsFor(request).map(({ name }) => name));
-        const failed = await tools[0]?.execute("1", { id: "msg_0" });
+        const failed = await tools[0]?.execute("1", { id: "msg_1-0" });
         assert(failed?.details["error"], "the host takes it for a failure");
         const [leaf = ""] = /sum_[0-9a-f]{16}/.exec(request.message) ?? [];
         said.push(await call("lcm_expand", { summaryIds: [leaf], includeMessages: true }));
         said.push(await call("lcm_grep", { pattern: "secret" }));
         said.push(await call("lcm_expand_query", question));
-        said.push(await call("lcm_describe", { id: "msg_20", allConversations: true }));
+        said.push(await call("lcm_describe", { id: "msg_1-20", allConversations: true }));
         return "That is all.";
       },
     });
@@ -119,7 +119,7 @@ describe("a question in a host", () => {
 });
 
 const citing = ({ message }: { readonly message: string }): string => {
-  const said = /msg_\d+(?=[^\n]*\n[^\n]*basalt)|msg_\d+(?=[^]*?basalt)/.exec(message)?.[0] ?? "none";
+  const said = /msg_\d+-\d+(?=[^\n]*\n[^\n]*basalt)|msg_\d+-\d+(?=[^]*?basalt)/.exec(message)?.[0] ?? "none";
   return `It is basalt [${said}].`;
 };
 
@@ -225,7 +225,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     const [run = assert.fail("it ran")] = runs;
     assert.deepEqual(world.deleted, [run.request.sessionKey]);
     assert.match(
-      await run.call("lcm_describe", { id: "msg_1" }),
+      await run.call("lcm_describe", { id: "msg_1-1" }),
       /the question has ended, so nothing can be read for it/,
     );
     assert.deepEqual((await usageOf(world)).open, 0);
@@ -256,7 +256,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     const { world, answer } = await asking({
       model: async ({ messages }) => await Promise.resolve(citing({ message: messages[0]?.content ?? "" })),
     });
-    assert.match(answer.text, /^> It is basalt \[msg_\d+\]/);
+    assert.match(answer.text, /^> It is basalt \[msg_\d+-\d+\]/);
     assert.match(world.completions[0]?.messages[0]?.content ?? "", /There is nothing more to read: answer now/);
     const { calls, failures, inputTokens } = await usageOf(world);
     assert.deepEqual([calls, failures, inputTokens, world.warnings], [1, 0, 70, []]);

@@ -21,7 +21,8 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
 import { inspect } from "../../core/maintenance/inspect.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
-import type { ConversationId, FileId, Message, MessageId, SummaryId } from "../../core/model/types.ts";
+import { messageIdOf } from "../../core/model/types.ts";
+import type { ConversationId, FileId, Message, SummaryId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { checkSound } from "../../../test/support/lossless.ts";
 import {
@@ -42,7 +43,6 @@ import { adopt } from "./adopt.ts";
 import { applicationId, schemaVersion } from "../sqlite/schema.ts";
 import { openSqlite } from "../sqlite/store.ts";
 import type { Json } from "../../core/base/json.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 
 const now = "2026-11-15T08:00:00.000Z";
 const scratch = makeScratch("adopt");
@@ -69,7 +69,7 @@ async function adopted<T>(path: string, look: (store: Store) => Promise<T>): Pro
 
 const first = 1 as ConversationId;
 const messageOf = async (store: Store, id: number): Promise<Message> =>
-  (await store.messages({ ids: [id as MessageId] }))[0]!;
+  (await store.messages({ ids: [messageIdOf(first, id)] }))[0]!;
 const problems = (findings: readonly Finding[]): readonly string[] =>
   findings.filter(({ severity }) => severity !== "info").map(({ code, subject }) => `${code} ${subject}`);
 
@@ -166,14 +166,17 @@ describe("adopting: parts", () => {
     });
   const textOf = (path: string, ordinal: number): string =>
     String(
-      rowsOf(path, `SELECT text_content FROM message_parts WHERE message_id = 2 AND ordinal = ${ordinal}`)[0]![
-        "text_content"
-      ],
+      rowsOf(
+        path,
+        `SELECT text_content FROM message_parts WHERE message_id & 0xffffff = 2 AND ordinal = ${ordinal}`,
+      )[0]!["text_content"],
     );
   const callArguments = (path: string): Json =>
     JSON.parse(
       String(
-        rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id = 2 AND ordinal = 1")[0]!["tool_input"],
+        rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id & 0xffffff = 2 AND ordinal = 1")[0]![
+          "tool_input"
+        ],
       ),
     ) as Json;
 
@@ -491,11 +494,17 @@ describe("guarantee 29: adopting times", () => {
         stored.slice(0, 6).map(({ at }) => at),
         times.map(([, read]) => read),
       );
-      assert.deepEqual(rowsOf(path, "SELECT message_id, created_at FROM older_messages WHERE created_at IS NOT NULL"), [
-        { message_id: 1n, created_at: "not a time" },
-        { message_id: 4n, created_at: "" },
-        { message_id: 5n, created_at: "2026-02-30 10:00:00" },
-      ]);
+      assert.deepEqual(
+        rowsOf(
+          path,
+          "SELECT message_id & 0xffffff AS message_id, created_at FROM older_messages WHERE created_at IS NOT NULL",
+        ),
+        [
+          { message_id: 1n, created_at: "not a time" },
+          { message_id: 4n, created_at: "" },
+          { message_id: 5n, created_at: "2026-02-30 10:00:00" },
+        ],
+      );
       assert.equal(
         rowsOf(
           path,
@@ -716,20 +725,9 @@ describe("adopting: columns and tables", () => {
     });
   });
 
-  it("never give an id again that was given to a message once", async () => {
-    const path = older("0.15.3", (db) => db.exec("UPDATE sqlite_sequence SET seq = 500 WHERE name = 'messages'"));
-    await adopted(path, async (store) => {
-      const message = {
-        key: "k",
-        role: "user",
-        parts: [],
-        tokens: 4,
-        at: now as Timestamp,
-        envelope: null,
-        entry: null,
-      } as const;
-      assert.deepEqual((await store.append(first, [{ kind: "message", message }])).messages, [501]);
-    });
+  it("never give a number again that was given to a conversation once", async () => {
+    const path = older("0.15.3", (db) => db.exec("UPDATE sqlite_sequence SET seq = 500 WHERE name = 'conversations'"));
+    await adopted(path, async (store) => assert.equal((await store.open({ sessionId: "new" })).id, 501));
   });
 });
 
@@ -752,7 +750,7 @@ describe("adopting: forgetting afterwards", () => {
       const plan = await store.planForget(null, { kind: "secret", text: "hunter2" });
       assert.deepEqual([plan.messages, plan.entries], [[], 4]);
       assert.equal((await store.forget(null, plan)).kind, "written");
-      assert.deepEqual(rowsOf(path, "SELECT large_content FROM older_messages WHERE message_id = 5"), [
+      assert.deepEqual(rowsOf(path, "SELECT large_content FROM older_messages WHERE message_id & 0xffffff = 5"), [
         { large_content: "the [forgotten] of it" },
       ]);
       await checkSound(store);
@@ -765,10 +763,12 @@ describe("adopting: forgetting afterwards", () => {
       db.exec("UPDATE messages SET large_content = 'only here' WHERE message_id = 2"),
     );
     const call = String(
-      rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id = 2 AND ordinal = 1")[0]!["tool_input"],
+      rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id & 0xffffff = 2 AND ordinal = 1")[0]![
+        "tool_input"
+      ],
     ).slice(60, 100);
     await adopted(path, async (store) => {
-      const plan = await store.planForget(null, { kind: "message", id: 2 as MessageId });
+      const plan = await store.planForget(null, { kind: "message", id: messageIdOf(first, 2) });
       assert.equal((await store.forget(null, plan)).kind, "written");
     });
     nowhere(path, "only here");
@@ -809,21 +809,21 @@ describe("adopting: damage that the older program left", () => {
     });
     const links = (file: string): readonly unknown[] =>
       [
-        "SELECT summary_id, message_id, ordinal FROM summary_messages ORDER BY 1, 2",
+        "SELECT summary_id, message_id & 0xffffff AS message_id, ordinal FROM summary_messages ORDER BY 1, 2",
         "SELECT summary_id, parent_summary_id, ordinal FROM summary_parents ORDER BY 1, 2",
-        "SELECT conversation_id, ordinal, item_type, message_id, summary_id FROM context_items ORDER BY 1, 2",
+        "SELECT conversation_id, ordinal, item_type, message_id & 0xffffff AS message_id, summary_id FROM context_items ORDER BY 1, 2",
       ].map((statement) => rowsOf(file, statement));
     const before = links(path);
     const parts = rowsOf(
       path,
-      "SELECT message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id IN (1, 124)",
+      "SELECT message_id & 0xffffff AS message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id & 0xffffff IN (1, 124)",
     );
     await adopted(path, async (store) => {
       assert.deepEqual(links(path), before);
       assert.deepEqual(
         rowsOf(
           path,
-          "SELECT message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id IN (1, 124)",
+          "SELECT message_id & 0xffffff AS message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id & 0xffffff IN (1, 124)",
         ),
         parts,
       );
@@ -832,7 +832,7 @@ describe("adopting: damage that the older program left", () => {
       assert.deepEqual(
         dangling.map(({ message }) => message.replace(", which is not in this conversation", "")).toSorted(),
         [
-          "context_items 22 refers to 124",
+          `context_items 22 refers to ${messageIdOf(first, 124)}`,
           "context_items 23 refers to sum_00000000000000ff",
           "summary_parents sum_3c00d1d7d9afa905 refers to sum_f8f5300ff6d7fe73",
         ],
@@ -841,8 +841,8 @@ describe("adopting: damage that the older program left", () => {
       assert.deepEqual(
         gone.map(({ subject, message }) => [subject, message.includes(leaf)]),
         [
-          ["msg_1", true],
-          ["msg_124", false],
+          ["msg_1-1", true],
+          ["msg_1-124", false],
         ],
       );
       const ofFile = found.filter(({ conversation }) => conversation === null);
@@ -917,7 +917,7 @@ describe("adopting: damage that the older program left", () => {
       });
       assert.deepEqual(
         hits.map(({ id }) => id),
-        [4],
+        [messageIdOf(first, 4)],
       );
       await checkSound(store);
     });

@@ -59,12 +59,4 @@ export const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
 export const insertFrom = (name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string =>
   `INSERT INTO ${name} (${Object.keys(ours).join(", ")}) SELECT ${Object.values(ours).join(", ")} FROM ${older} AS o`;
 
-/** An id that was once given to a row stays taken although the row is gone. */
-export function keepSequence(db: DatabaseSync, name: "conversations" | "messages", older: string): void {
-  const highest =
-    db.prepare("SELECT max(seq) AS seq FROM sqlite_sequence WHERE name IN (?, ?)").get(name, older)?.["seq"] ?? 0;
-  db.prepare("DELETE FROM sqlite_sequence WHERE name = ?").run(name);
-  db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, highest);
-}
-
 export const int = (row: Row, column: string): number => Number(row[column]);

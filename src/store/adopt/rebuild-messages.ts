@@ -5,12 +5,14 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
-import { partTypes, roles } from "../../core/model/types.ts";
+import { conversationIn, partTypes, roles } from "../../core/model/types.ts";
 import type { Part } from "../../core/model/types.ts";
 import { understandMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
-import { asText, asTextOrNull, epoch, int, keepSequence, quoted, taken } from "./older-rows.ts";
+import { asText, asTextOrNull, epoch, int, quoted, taken } from "./older-rows.ts";
 import type { Row, TakenTable } from "./older-rows.ts";
+import { asMessage } from "../rows.ts";
+import { newId } from "../sqlite/renumber.ts";
 import { parseTimestamp } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { columnsOf } from "../sqlite/pragma.ts";
@@ -49,7 +51,6 @@ export function copyMessages(
     }
     messages += 1;
   }
-  keepSequence(db, "messages", older);
   return { messages, parts };
 }
 
@@ -67,7 +68,7 @@ function readMessages(db: DatabaseSync, older: string): Iterable<Row> {
   const name = (column: string): string => (has.has(column) ? `nullif(${column}, '')` : "NULL");
   return db
     .prepare(
-      `SELECT message_id, conversation_id, seq, role, content, created_at,
+      `SELECT message_id, ${newId("message_id")} AS id, conversation_id, role, content, created_at,
          coalesce(${name("transcript_entry_id")}, ${name("stable_event_key")}) AS key FROM ${older} ORDER BY message_id`,
     )
     .iterate();
@@ -87,6 +88,8 @@ const isNote = ({ role, parts }: OlderMessage): boolean =>
 
 interface FiledPart {
   readonly message: number;
+  /** The id that the message gets, if it has a conversation. */
+  readonly id: number;
   readonly ordinal: number;
   readonly part: OlderPart;
 }
@@ -98,9 +101,15 @@ function* readParts(db: DatabaseSync, older: string, telling: readonly string[])
   const has = columnsOf(db, older);
   const known = taken.message_parts.filter((column) => has.has(column));
   // As text: no number is too long for it.
-  const listed = [...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)];
+  const id = `coalesce(${newId("message_id")}, message_id) AS id`;
+  const listed = [id, ...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)];
   for (const row of db.prepare(`SELECT ${listed.join(", ")} FROM ${older} ORDER BY message_id, ordinal`).iterate()) {
-    yield { message: int(row, "message_id"), ordinal: int(row, "ordinal"), part: toOlderPart(row, telling) };
+    yield {
+      message: int(row, "message_id"),
+      id: int(row, "id"),
+      ordinal: int(row, "ordinal"),
+      part: toOlderPart(row, telling),
+    };
   }
 }
 
@@ -137,9 +146,8 @@ function* sideBySide(
 }
 
 const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelope }: Understood): Row => ({
-  message_id: int(row, "message_id"),
+  message_id: int(row, "id"),
   conversation_id: int(row, "conversation_id"),
-  seq: int(row, "seq"),
   role: message.role,
   content,
   token_count: tokens,
@@ -150,9 +158,10 @@ const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelo
   aside: isNote(message) ? "note" : null,
 });
 
-const rowOfPart = ({ message, ordinal }: FiledPart, part: Part): Row => ({
-  message_id: message,
+const rowOfPart = ({ id, ordinal }: FiledPart, part: Part): Row => ({
+  message_id: id,
   ordinal,
+  conversation_id: conversationIn(asMessage(id)),
   part_type: part.type,
   text_length: part.text === null ? null : part.text.length,
   text_content: part.kept,

@@ -12,22 +12,13 @@ import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { deriveRows } from "../../core/maintenance/plan-fix.ts";
 import { stampVersion } from "../sqlite/migrate.ts";
-import {
-  asText,
-  defineFunctions,
-  epoch,
-  insertFrom,
-  int,
-  keepSequence,
-  quoted,
-  taken,
-  takenTables,
-} from "./older-rows.ts";
+import { asText, defineFunctions, epoch, insertFrom, int, quoted, taken, takenTables } from "./older-rows.ts";
 import type { TakenTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, tables } from "../sqlite/schema.ts";
 import { searchTables } from "../sqlite/search-index.ts";
+import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/renumber.ts";
 import { bonesOf } from "../maintenance/inspect-facts.ts";
 import { columnsOf, tableNames } from "../sqlite/pragma.ts";
 import { createRunner } from "../sqlite/runner.ts";
@@ -48,16 +39,19 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   const kept = Object.fromEntries(takenTables.map((name) => [name, keepValues(db, name, aside[name])]));
 
   copyConversations(db, aside.conversations);
+  mapMessageIds(db);
   const copied = copyMessages(db, aside.messages, aside.message_parts, kept["message_parts"] ?? []);
   for (const name of ["summary_messages", "summary_parents", "large_files", "context_items"] as const) {
     copyTable(db, name, aside[name]);
   }
   copySummaries(db, aside.summaries);
+  renumberOlderValues(db);
 
   for (const older of Object.values(aside)) if (older !== null) db.exec(`DROP TABLE ${older}`);
   for (const statement of indexes) replaceIndex(db, statement);
   const summaries = deriveFacts(db);
   totalConversations(db);
+  dropNewIds(db);
   for (const statement of searchTables) db.exec(statement);
   stampVersion(db);
   return { ...copied, summaries };
@@ -159,7 +153,11 @@ function copyConversations(db: DatabaseSync, older: string | null): void {
       updated_at: `coalesce(lcm_time(${column("updated_at")}), ${createdAt})`,
     }),
   );
-  keepSequence(db, "conversations", older);
+  db.exec(`INSERT INTO registry (kind, number) SELECT 'conversations', max(seq) FROM (
+      SELECT seq FROM sqlite_sequence WHERE name = '${older}' UNION ALL SELECT max(conversation_id) FROM conversations);
+    INSERT INTO registry (kind, session_key, agent_id, number)
+    SELECT 'session', session_key, coalesce(agent_id, ''), conversation_id FROM conversations
+    WHERE session_key IS NOT NULL AND active = 1`);
 }
 
 type PlainTable = "summary_messages" | "summary_parents" | "large_files" | "context_items";
@@ -170,9 +168,14 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
   const ours = Object.fromEntries(
     taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
   );
+  if ("message_id" in ours) ours["message_id"] = `coalesce(${newId("o.message_id")}, o.message_id)`;
+  if (name === "summary_messages" || name === "summary_parents") {
+    ours["conversation_id"] = `coalesce((SELECT s.conversation_id FROM leaving_summaries s
+      WHERE s.summary_id = o.summary_id), 0)`;
+  }
   if (name === "large_files") ours["created_at"] = `coalesce(lcm_time(${ours["created_at"] ?? "NULL"}), '${epoch}')`;
   // Notes are no content: they are kept, and not shown.
-  const note = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
+  const note = `SELECT 1 FROM messages m WHERE m.message_id = ${newId("o.message_id")} AND m.aside = 'note'`;
   const shown = name === "context_items" ? `WHERE NOT EXISTS (${note})` : "";
   db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
 }
@@ -200,7 +203,7 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
       file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
       model: `nullif(${column("model")}, 'unknown')`,
       level: "lcm_level(o.content)",
-      search_id: `o.conversation_id * 16777216
+      search_id: `(o.conversation_id << 24)
         + row_number() OVER (PARTITION BY o.conversation_id ORDER BY ${createdAt}, o.rowid)`,
     }),
   );
@@ -230,10 +233,10 @@ function deriveFacts(db: DatabaseSync): number {
 
 function totalConversations(db: DatabaseSync): void {
   db.exec(`UPDATE conversations SET
-    (message_count, message_tokens, last_message_at, next_seq, indexed_seq) = (
-      SELECT count(*), coalesce(sum(token_count), 0), max(created_at), max(0, coalesce(max(seq), 0)) + 1,
-             min(1, coalesce(min(seq), 1)) - 1
+    (message_count, message_tokens, last_message_at) = (
+      SELECT count(*), coalesce(sum(token_count), 0), max(created_at)
       FROM messages m WHERE m.conversation_id = conversations.conversation_id),
+    next_seq = 1 + coalesce((SELECT max(id & 0xffffff) FROM temp.new_ids WHERE id >> 24 = conversation_id), 0),
     (summary_count, last_summary) = (
       SELECT count(*), count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
     (context_items, context_tokens, context_messages, context_message_tokens) = (

@@ -21,7 +21,7 @@ export interface Gap {
 /** No conversation has this id: a lookup that is not wanted costs nothing. */
 const nowhere = -1;
 
-type Linked = { readonly key: string; readonly parentKey?: string | null };
+type Linked = { readonly key: string; readonly parentKey?: string | null | undefined };
 
 /**
  * The gaps that these entries can belong into. A host may name parents it never sends, so the others stay where they are;
@@ -50,9 +50,7 @@ export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script
 
 export function* noteGap(
   id: ConversationId,
-  parentKey: string,
-  childKey: string,
-  lateKey: string | null = null,
+  { parentKey, childKey, lateKey = null }: Pick<Gap, "parentKey" | "childKey"> & Partial<Gap>,
 ): Script<Gap> {
   yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key, late_key)
             VALUES (${id}, ${parentKey}, ${childKey}, ${lateKey})`;
@@ -62,9 +60,7 @@ export function* noteGap(
 /** The gap that an entry belongs into: it is what was missing, it continues what was put there, or it is the root. */
 export function gapOf(
   gaps: readonly Gap[],
-  key: string,
-  parentKey: string | null | undefined,
-  kind: "message" | "entry",
+  { key, parentKey, kind }: Linked & { readonly kind: "message" | "entry" },
 ): Gap | null {
   const named =
     gaps.find((gap) => gap.parentKey === key) ?? gaps.find((gap) => gap.lateKey !== null && gap.lateKey === parentKey);
@@ -90,7 +86,7 @@ export function* fillGap(
   }
   yield sql`DELETE FROM missing_parents WHERE conversation_id = ${id} AND parent_key = ${key}`;
   if (typeof parentKey !== "string" || (yield* isStored(id, parentKey))) return null;
-  return yield* noteGap(id, parentKey, isShown ? key : gap.childKey, gap.lateKey);
+  return yield* noteGap(id, { parentKey, childKey: isShown ? key : gap.childKey, lateKey: gap.lateKey });
 }
 
 function* isStored(id: ConversationId, key: string): Script<boolean> {
@@ -117,7 +113,8 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
   const child = yield* first(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
         UNION ALL
-        SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id} AND m.seq > e.after_seq ORDER BY seq LIMIT 1)
+        SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id}
+                  AND m.message_id > (${id} << 24) + e.after_seq ORDER BY m.message_id LIMIT 1)
           FROM transcript_entries e WHERE e.conversation_id = ${id} AND e.entry_key = ${key}`,
     (row) => row["message_id"] as MessageId | null,
   );
@@ -134,10 +131,10 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
 }
 
 /**
- * The newest message names itself as the newest; where its row was lost and it comes again, it takes its number again, so
- * that nothing goes on telling of a loss. Null if that number is not certain, or a summary stands for it.
+ * Frees the id of the newest message whose row was lost, so that it can be stored again under it. Null if that id is
+ * not certain, or a summary covers it.
  */
-export function* freeLostNumber(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
+export function* freeLostId(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
   const newest = yield* count(sql`SELECT max(message_id) FROM messages WHERE conversation_id = ${id}`);
   const [lost, ...others] = (yield* referencesToNone(id)).gone.filter(({ message }) => message > newest);
   if (lost === undefined || others.length > 0 || lost.summary !== null) return null;

@@ -22,13 +22,15 @@ export const danglingIn = (id: ConversationId): Script<readonly DanglingReferenc
           LEFT JOIN summaries s ON s.summary_id = c.summary_id
           WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS NOT c.conversation_id
         UNION ALL
-        SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
+        SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l
           JOIN messages m ON m.message_id = l.message_id
-          WHERE s.conversation_id = ${id} AND m.conversation_id IS NOT s.conversation_id
+          WHERE l.summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
+            AND m.conversation_id IS NOT l.conversation_id
         UNION ALL
-        SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
-          LEFT JOIN summaries t ON t.summary_id = p.parent_summary_id
-          WHERE s.conversation_id = ${id} AND t.conversation_id IS NOT s.conversation_id`,
+        SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p
+          LEFT JOIN summaries s ON s.summary_id = p.parent_summary_id
+          WHERE p.summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
+            AND s.conversation_id IS NOT p.conversation_id`,
     toDangling,
   );
 

@@ -1,6 +1,7 @@
 /** What can be asked of the store: one script per question of the port, none of which changes anything. */
 
 import { LcmError } from "../../core/base/errors.ts";
+import { messageIdOf, numbersPerConversation } from "../../core/model/types.ts";
 import type {
   ContextItem,
   Conversation,
@@ -89,9 +90,9 @@ export const reads = {
     const limit = selection.limit ?? unlimited;
     const isNewest = selection.keep === "newest";
     const rows = yield statement(
-      `SELECT * FROM messages WHERE conversation_id = ? AND seq > ? AND seq < ? AND created_at >= ? AND created_at < ?
-         AND (? IS NULL OR role = ?) ORDER BY seq ${isNewest ? "DESC" : "ASC"} LIMIT ?`,
-      [id, afterSeq, beforeSeq, since, before, role, role, limit],
+      `SELECT * FROM messages WHERE message_id > ? AND message_id < ? AND created_at >= ? AND created_at < ?
+         AND (? IS NULL OR role = ?) ORDER BY message_id ${isNewest ? "DESC" : "ASC"} LIMIT ?`,
+      [idWithin(id, afterSeq), idWithin(id, beforeSeq), since, before, role, role, limit],
     );
     return yield* withParts(isNewest ? rows.toReversed() : rows);
   },
@@ -231,6 +232,10 @@ export function* mustHave(id: ConversationId): Script<Conversation> {
   }
   return found;
 }
+
+/** The id of a seq that may lie outside the conversation's numbers. */
+const idWithin = (id: ConversationId, seq: number): MessageId =>
+  messageIdOf(id, Math.min(Math.max(seq, 0), numbersPerConversation));
 
 /** Items with larger ordinals than one and smaller than another, oldest first. */
 export const itemsBetween = (id: ConversationId, after: number, before: number): Script<readonly ContextItem[]> =>

@@ -7,28 +7,30 @@
  * stands behind one stored after it is marked as late: its place in the context alone tells where it belongs.
  */
 
+import { messageIdOf } from "../../core/model/types.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import { journalGone } from "../journal/record.ts";
 import { ordinalOf } from "./late-entries.ts";
 import { reads } from "./reads.ts";
 import { asSummary } from "../rows.ts";
 import { count, first, int, sql, text, textOrNull } from "../script.ts";
-import type { Script, ScriptDeps } from "../script.ts";
+import type { Row, Script, ScriptDeps } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { replaceItem } from "./places.ts";
+
+export interface Rewound {
+  readonly lastOrdinal: number;
+  /** Places that left the context and named a message or summary that is lost. To be journalled, as a trace of the loss. */
+  readonly gone: readonly Row[];
+}
 
 /**
  * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then
  * the host tells us of a parent we were never given, and continuing is all that can be done.
  */
-export function* rewind(
-  deps: ScriptDeps,
-  id: ConversationId,
-  parentKey: string,
-): Script<{ lastOrdinal: number } | null> {
+export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string): Script<Rewound | null> {
   const path = yield* pathToActive(id, parentKey);
   if (path === null) return null;
-  yield* cutAfter(deps, id, path.anchor);
+  const gone = yield* cutAfter(deps, id, path.anchor);
   let lastOrdinal = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
   let newestSeq = path.returning.length === 0 ? 0 : yield* newestActive(id);
   for (const step of path.returning) {
@@ -44,14 +46,14 @@ export function* rewind(
       contextMessageTokens: step.tokens,
     });
   }
-  return { lastOrdinal };
+  return { lastOrdinal, gone };
 }
 
 /** The newest of the active branch, of those that stand in the order of `seq`. */
 const newestActive = (id: ConversationId): Script<number> =>
   count(
     sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
-        ORDER BY seq DESC LIMIT 1`,
+        ORDER BY message_id DESC LIMIT 1`,
   );
 
 interface Path {
@@ -102,13 +104,15 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
   }
   // The way ends at a message that names no parent: what was said before it is what it continues.
   const anchorSeq = yield* count(
-    sql`SELECT max(seq) FROM messages WHERE conversation_id = ${id} AND seq < ${oldestSeq} AND aside IS NULL`,
+    sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND message_id < ${messageIdOf(id, oldestSeq)}
+          AND aside IS NULL ORDER BY message_id DESC LIMIT 1`,
   );
   return { anchor: { key: null, seq: anchorSeq }, returning: returning.reverse() };
 }
 
 /** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */
-function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<void> {
+function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<readonly Row[]> {
+  const gone: Row[] = [];
   let place = anchor.key === null ? null : yield* ordinalOf(id, anchor.key);
   for (;;) {
     const last = yield* first(
@@ -120,19 +124,18 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
           WHERE c.conversation_id = ${id} ORDER BY c.ordinal DESC LIMIT 1`,
       (row) => row,
     );
-    if (last === null) return;
+    if (last === null) return gone;
     const ordinal = int(last, "ordinal");
     const tokens = int(last, "tokens");
     const summary = textOrNull(last, "summary_id");
-    if (place !== null && ordinal < place) return;
+    if (place !== null && ordinal < place) return gone;
     const isGone = int(last, "is_gone") === 1;
     if (summary === null || isGone) {
       const isEarlier = !isGone && int(last, "seq") <= anchor.seq && last["late"] === null;
-      if (place === null ? isEarlier || last["copied_from"] !== null : ordinal === place) return;
+      if (place === null ? isEarlier || last["copied_from"] !== null : ordinal === place) return gone;
       const cut =
         yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal} RETURNING *`;
-      // That what it names is gone stays told.
-      if (isGone) yield* journalGone(deps, `a place for nothing in conversation ${id}`, { context_items: cut });
+      if (isGone) gone.push(...cut);
       yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${last["message_id"] ?? null}`;
       yield* adjustTotals(deps, id, {
         contextItems: -1,
@@ -147,7 +150,7 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
       place === null
         ? (yield* newestSeqBelow(summary)) <= anchor.seq
         : ordinal === place && (yield* lastKeyBelow(summary)) === anchor.key;
-    if (isKept) return;
+    if (isKept) return gone;
     if (!(yield* hasSources(summary))) {
       // Nothing is left of what it stood for, all of which comes after the cut: it leaves as it is.
       yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;

@@ -7,8 +7,11 @@
 import type { PartOf } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../../core/model/types.ts";
-import { reindexRow } from "../search/indexing.ts";
-import { all, count, first, int, sql, statement, text, textOrNull } from "../script.ts";
+import { reindex, reindexRow } from "../search/indexing.ts";
+import { freshSearchId } from "../conversation/summary-rows.ts";
+import { freshNumber } from "../registry.ts";
+import { asConversation } from "../rows.ts";
+import { all, count, first, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, ScriptDeps, Value } from "../script.ts";
 import { adjustTotals, totalsIn } from "../totals.ts";
 import type { TotalsChange } from "../totals.ts";
@@ -99,7 +102,7 @@ export function* journalled(
   before: Trace | object,
   after: Trace | object,
 ): Script<number> {
-  const next = partOf?.change ?? (yield* count(sql`SELECT coalesce(max(change_id), 0) + 1 FROM journal`));
+  const next = partOf?.change ?? (yield* freshNumber("changes"));
   yield sql`INSERT INTO journal (change_id, at, operation, conversation_id, subject, before_json, after_json)
             VALUES (${next}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
                     ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })})`;
@@ -137,11 +140,13 @@ function* traceOf(
   return { rows, conversation: yield* saysOfItself(conversation) };
 }
 
+const generated: ReadonlySet<string> = new Set(["part_id", "seq"]);
+
 /** The row of this key: those columns of it, or all that are not its key; null if there is none. */
 export function* rowAt(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
   const [row] = yield statement(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
   if (row === undefined) return null;
-  const names = columns ?? Object.keys(row).filter((name) => !(name in key) && name !== "part_id");
+  const names = columns ?? Object.keys(row).filter((name) => !(name in key) && !generated.has(name));
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 }
 
@@ -179,7 +184,8 @@ function* put(
   for (const { image, was } of standing) if (image.columns !== null) yield* store(image, was);
   for (const image of bound) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
   for (const { image, was } of standing)
-    if (image.columns !== null && (was === null || "content" in image.columns)) yield* reindex(image);
+    if (image.columns !== null && (was === null || "content" in image.columns))
+      yield* reindex(image.table === "messages" ? "messages" : "summaries", idIn(image));
   if (conversation === null) return;
   const totalsAfter = yield* totalsOf(conversation, images);
   const names = Object.keys(totalsAfter) as readonly (keyof Totals)[];
@@ -214,7 +220,7 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
 function* store({ table, key, columns }: Image, was: Columns | null): Script<void> {
   if (columns === null) return;
   if (was === null) {
-    yield* insert(table, key, columns);
+    yield* insert(table, key, table === "summaries" ? yield* withSearchId(columns) : columns);
   } else if (Object.keys(columns).length > 0) {
     const names = Object.keys(columns).map(plain);
     yield statement(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
@@ -224,6 +230,12 @@ function* store({ table, key, columns }: Image, was: Columns | null): Script<voi
   }
 }
 
+/** Images of schema 1 lack the number. */
+function* withSearchId(columns: Columns): Script<Columns> {
+  if ("search_id" in columns) return columns;
+  return { ...columns, search_id: yield* freshSearchId(asConversation(Number(columns["conversation_id"]))) };
+}
+
 function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
   const row = { ...key, ...columns };
   const names = Object.keys(row).map(plain);
@@ -231,17 +243,6 @@ function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
     `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     Object.values(row),
   );
-}
-
-/** Brings the search entry of a row up to its present text. */
-export function* reindex({ table, key }: Pick<Image, "table" | "key">): Script<void> {
-  if (table !== "summaries" && table !== "messages") return;
-  const number = table === "summaries" ? "search_id" : "message_id";
-  const [row] = yield statement(
-    `SELECT ${number} AS number, content FROM ${table} WHERE ${conditions(table)}`,
-    keyValues(table, key),
-  );
-  if (row !== undefined) yield* reindexRow(table, int(row, "number"), text(row, "content"));
 }
 
 /** What the rows that are about to change add to the totals of their conversation. */
@@ -258,7 +259,8 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
          AND message_id IN (SELECT value FROM json_each(${messages}))) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}
          AND summary_id IN (SELECT value FROM json_each(${summaries}))) AS summaries
-    FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
+    FROM context_items c LEFT JOIN messages m USING (conversation_id, message_id)
+      LEFT JOIN summaries s USING (conversation_id, summary_id)
     WHERE c.conversation_id = ${id} AND c.ordinal IN (
       SELECT value FROM json_each(${touched("context_items", "ordinal")})
       UNION SELECT ordinal FROM context_items WHERE conversation_id = ${id}
@@ -269,6 +271,12 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
 }
 
 // ── Names in statements ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What names a message or a summary. */
+const idIn = ({ table, key }: Image): number | string => {
+  const id = key[keys[table][0]];
+  return typeof id === "number" || typeof id === "string" ? id : 0;
+};
 
 const conditions = (table: Table): string => keys[table].map((name) => `${name} = ?`).join(" AND ");
 const keyValues = (table: Table, key: Columns): readonly Value[] => keys[table].map((name) => key[name] ?? null);
@@ -285,5 +293,5 @@ export const isTable = (name: string): name is Table => name in keys;
 export const tiesOf = (table: "summary_messages" | "summary_parents", summary: string): Script<readonly Image[]> =>
   all(
     statement(`SELECT * FROM ${table} WHERE summary_id = ? ORDER BY ordinal`, [summary]),
-    ({ ordinal = null, ...key }) => ({ table, key, columns: { ordinal } }),
+    ({ ordinal = null, conversation_id = null, ...key }) => ({ table, key, columns: { ordinal, conversation_id } }),
   );

@@ -6,7 +6,7 @@
 
 import type { Obstacle } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import { messageName } from "../../core/model/types.ts";
+import { messageName, parseMessageId } from "../../core/model/types.ts";
 import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../../core/model/types.ts";
 import { rowAt, replaced, saysOfItself } from "./record.ts";
 import type { Columns, Image, Table, Trace } from "./record.ts";
@@ -310,7 +310,7 @@ function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Imag
 const coverOf = (subject: string, conversation: ConversationId | null): Script<SummaryId | null> =>
   first(
     sql`WITH RECURSIVE above(summary_id) AS (
-          SELECT summary_id FROM summary_messages WHERE message_id = ${Number(/^msg_(\d+)$/.exec(subject)?.[1] ?? 0)}
+          SELECT summary_id FROM summary_messages WHERE message_id = ${parseMessageId(subject)}
           UNION SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${subject}
           UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
         )

@@ -1,9 +1,10 @@
 /** What is kept beside the conversations: stored files' records, grants, model calls and compactions. */
 
 import { LcmError } from "../../core/base/errors.ts";
-import type { Grant, GrantId, StoredFile } from "../../core/model/types.ts";
+import { idDigits } from "../../core/model/types.ts";
+import type { ConversationId, FileId, Grant, GrantId, StoredFile } from "../../core/model/types.ts";
 import type { NewFile, OpenBreaker } from "../../core/model/store.ts";
-import { fileWith, mustHave, reads } from "../conversation/reads.ts";
+import { fileWith, mustHave, reads, storedAmong } from "../conversation/reads.ts";
 import { toGrant, toOpenBreaker, toStoredFile } from "../rows.ts";
 import { count, first, one, sql } from "../script.ts";
 import type { Script, ScriptDeps, WriteScripts } from "../script.ts";
@@ -12,6 +13,14 @@ import type { Timestamp } from "../../core/base/time.ts";
 /** A file whose content already lies in the files folder. */
 type SavedFile = Omit<NewFile, "content"> &
   Pick<StoredFile, "id" | "bytes" | "lines" | "storageUri"> & { readonly contentHash: string };
+
+/** An id that no file of the conversation has. */
+export function* freshFileId(deps: ScriptDeps, conversation: ConversationId): Script<FileId> {
+  for (;;) {
+    const candidate: FileId = `file_${idDigits(conversation, deps.hex16())}`;
+    if ((yield* storedAmong([candidate])).length === 0) return candidate;
+  }
+}
 
 /** Of two that store the same content at the same time, one file remains; whoever comes second is told of it. */
 export function* recordFile(deps: ScriptDeps, file: SavedFile): Script<StoredFile> {

@@ -8,9 +8,9 @@
 import { longestIncreasing } from "../../core/base/increasing.ts";
 import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
-import { journalGone, recorded, reindex, replaced, tiesOf } from "../journal/record.ts";
+import { journalGone, recorded, replaced, tiesOf } from "../journal/record.ts";
 import type { Columns, Image } from "../journal/record.ts";
-import { reindexRow } from "../search/indexing.ts";
+import { reindex, reindexRow } from "../search/indexing.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { count, int, sql, statement } from "../script.ts";
 import type { Row, Script, ScriptDeps, WriteScript } from "../script.ts";
@@ -44,8 +44,8 @@ export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
 /** Search entries follow from the rows. */
 function* bringIn(unindexed: ConversationFix["unindexed"]): Script<void> {
   for (const row of unindexed) {
-    if (typeof row === "number") yield* reindex({ table: "messages", key: { message_id: row } });
-    else yield* reindex({ table: "summaries", key: { summary_id: row } });
+    if (typeof row === "number") yield* reindex("messages", row);
+    else yield* reindex("summaries", row);
   }
 }
 
@@ -102,7 +102,7 @@ function* contextImages(
   ];
 }
 
-function* sourceImages({ sources }: ConversationFix): Script<readonly Image[]> {
+function* sourceImages({ conversation, sources }: ConversationFix): Script<readonly Image[]> {
   const images: Image[] = [];
   for (const { summary, messages: said, summaries: below } of sources) {
     for (const [table, column, ids] of [
@@ -118,7 +118,9 @@ function* sourceImages({ sources }: ConversationFix): Script<readonly Image[]> {
       for (const [at, id] of ids.entries()) {
         const ordinal = places[at] ?? 0;
         if (placeOf.get(id) !== ordinal)
-          images.push(imageOf(table, { summary_id: summary, [column]: id }, { ordinal }));
+          images.push(
+            imageOf(table, { summary_id: summary, [column]: id }, { ordinal, conversation_id: conversation }),
+          );
       }
     }
   }
@@ -141,19 +143,20 @@ function placesFor(before: readonly (number | null)[]): number[] {
 
 // ── What refers to nothing ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** References of a conversation to rows that do not exist, but for a summary's to a message that is gone. The number of the change, if it has begun. */
+/** References of a conversation to rows that it does not have, but for a summary's to a message that is gone. The number of the change, if it has begun. */
 function* cutOff(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
   const back = (yield* referencesToNone(id)).back.map(({ message }) => message);
   const gone = {
     context_items: yield sql`DELETE FROM context_items WHERE conversation_id = ${id}
-        AND coalesce(message_id NOT IN (SELECT message_id FROM messages),
-                     summary_id NOT IN (SELECT summary_id FROM summaries)) RETURNING *`,
+        AND CASE item_type
+          WHEN 'message' THEN message_id NOT IN (SELECT message_id FROM messages WHERE conversation_id = ${id})
+          ELSE summary_id NOT IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id}) END RETURNING *`,
     summary_messages: yield sql`DELETE FROM summary_messages
-        WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
-          AND message_id IN (SELECT value FROM json_each(${back})) RETURNING *`,
+        WHERE conversation_id = ${id} AND (message_id IN (SELECT value FROM json_each(${back}))
+          OR message_id IN (SELECT message_id FROM messages WHERE conversation_id <> ${id})) RETURNING *`,
     summary_parents: yield sql`DELETE FROM summary_parents
-        WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
-          AND parent_summary_id NOT IN (SELECT summary_id FROM summaries) RETURNING *`,
+        WHERE conversation_id = ${id} AND parent_summary_id NOT IN (
+          SELECT summary_id FROM summaries WHERE conversation_id = ${id}) RETURNING *`,
   };
   if (Object.values(gone).every((rows) => rows.length === 0)) return partOf?.change;
   return yield* journalGone(deps, `references to nothing in conversation ${id}, which stay removed`, gone, partOf);

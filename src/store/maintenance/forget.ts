@@ -20,17 +20,18 @@ import {
 import type { Redacted } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
-import { journalled, reindex } from "../journal/record.ts";
+import { journalled } from "../journal/record.ts";
 import { countOlderValues, forgetOlderValues } from "../adopt/leftovers.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
 import { all, count, int, sql, statement, text } from "../script.ts";
 import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
-import { reindexRow } from "../search/indexing.ts";
+import { reindex, reindexRow } from "../search/indexing.ts";
 import { adjustTotals } from "../totals.ts";
-import { insertParts, movedToText, setTitle } from "../conversation/append.ts";
+import { insertParts, movedToText } from "../conversation/append.ts";
+import { setTitle } from "../conversation/open.ts";
 import { renderedTokens } from "../../core/base/escape.ts";
-import { forgottenMark } from "../../core/model/types.ts";
+import { forgottenMark, messageName } from "../../core/model/types.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
 export const planForget: ReadScript<"planForget"> = function* (scope, target) {
@@ -40,7 +41,10 @@ export const planForget: ReadScript<"planForget"> = function* (scope, target) {
 function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
   const [message] = yield* reads.messages({ ids: [id] });
   if (message === undefined || (scope !== null && message.conversation !== scope)) {
-    throw new LcmError("not_found", `there is no message ${id}${scope === null ? "" : ` in conversation ${scope}`}`);
+    throw new LcmError(
+      "not_found",
+      `there is no ${messageName(id)}${scope === null ? "" : ` in conversation ${scope}`}`,
+    );
   }
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
@@ -205,7 +209,7 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
     {
       operation: "forget",
       conversation: scope,
-      subject: target.kind === "message" ? `message ${target.id}` : "a secret",
+      subject: target.kind === "message" ? messageName(target.id) : "a secret",
     },
     notScrubbed,
     { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
@@ -231,7 +235,7 @@ export function* isScrubPending(): Script<boolean> {
 export const filesToForget = (): Script<readonly StoredFile[]> =>
   all(
     sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
-        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject LIKE 'message %'`,
+        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject GLOB 'msg_*'`,
     toStoredFile,
   );
 
@@ -255,7 +259,7 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
   yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
               entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
-  yield* insertParts(old.id, left.parts);
+  yield* insertParts(old.id, old.conversation, left.parts);
   yield* reindexRow("messages", old.id, left.text);
   const change = left.tokens - old.tokens;
   const shown = yield* count(
@@ -273,7 +277,7 @@ function* renameOrigin({ conversation, key }: Message): Script<void> {
   yield sql`UPDATE large_files SET message_key = (
               SELECT m.message_key FROM messages m, json_each(m.moved) f
               WHERE m.conversation_id = large_files.conversation_id AND f.value ->> 'file' = large_files.file_id
-              ORDER BY m.seq LIMIT 1)
+              ORDER BY m.message_id LIMIT 1)
             WHERE conversation_id = ${conversation} AND message_key = ${key}`;
 }
 
@@ -284,11 +288,11 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
   const content = blot(summary.text);
   const tokens = content === summary.text ? summary.tokens : renderedTokens(content);
   const previous = summary.previousContext === null ? null : blot(summary.previousContext);
-  const reason = target.kind === "message" ? `message ${target.id} was forgotten` : "a secret was forgotten";
+  const reason = target.kind === "message" ? `${messageName(target.id)} was forgotten` : "a secret was forgotten";
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
               rewrite_reason = ${reason}, revision = revision + 1
             WHERE summary_id = ${id}`;
-  yield* reindex({ table: "summaries", key: { summary_id: id } });
+  yield* reindex("summaries", id);
   const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
   yield* adjustTotals(deps, summary.conversation, { contextTokens: shown * (tokens - summary.tokens) });
 }

@@ -6,7 +6,7 @@ import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
-import { schemaVersion, tables } from "../sqlite/schema.ts";
+import { tableNames } from "../ownership.ts";
 import { all, count, one, int, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
@@ -55,7 +55,8 @@ export const recount = (id: ConversationId): Script<Totals> =>
       (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
       (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
-    FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
+    FROM context_items c LEFT JOIN messages m USING (conversation_id, message_id)
+      LEFT JOIN summaries s USING (conversation_id, summary_id)
     WHERE c.conversation_id = ${id}`,
     totalsIn,
   );
@@ -66,7 +67,7 @@ function* messageFacts(
 ): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "messageTokens" | "asides" | "copies">> {
   const [columns = {}] = yield sql`SELECT json_group_array(message_id) AS ids, json_group_array(seq) AS seqs,
       json_group_array(created_at) AS times, json_group_array(token_count) AS tokens
-    FROM (SELECT message_id, seq, created_at, token_count FROM messages WHERE conversation_id = ${id} ORDER BY seq)`;
+    FROM (SELECT message_id, seq, created_at, token_count FROM messages WHERE conversation_id = ${id} ORDER BY message_id)`;
   const [marked = {}] = yield sql`SELECT
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
       json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL OR late IS NOT NULL) AS copies
@@ -160,7 +161,7 @@ function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   return { missing, pending };
 }
 
-export function* status(): Script<Omit<StoreStatus, "path">> {
+export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">> {
   const found = yield* one(
     sql`SELECT count(*) AS conversations, coalesce(sum(message_count), 0) AS messages,
           coalesce(sum(summary_count), 0) AS summaries, (SELECT count(*) FROM large_files) AS files,
@@ -203,12 +204,12 @@ export function* integrity(): Script<Integrity> {
 
 /** Rows that are only part of something, or tie things together, and whose owner does not exist. */
 export const orphaned = {
-  message_parts: "message_id NOT IN (SELECT message_id FROM messages)",
-  summary_messages: "summary_id NOT IN (SELECT summary_id FROM summaries)",
-  summary_parents: "summary_id NOT IN (SELECT summary_id FROM summaries)",
+  message_parts: "(conversation_id, message_id) NOT IN (SELECT conversation_id, message_id FROM messages)",
+  summary_messages: "(conversation_id, summary_id) NOT IN (SELECT conversation_id, summary_id FROM summaries)",
+  summary_parents: "(conversation_id, summary_id) NOT IN (SELECT conversation_id, summary_id FROM summaries)",
   context_items: "conversation_id NOT IN (SELECT conversation_id FROM conversations)",
 } as const;
-const owners = Object.keys(tables).filter((name) => !(name in orphaned));
+const owners = tableNames.filter((name) => !(name in orphaned));
 
 /** Ids in the search index that have no row. */
 export function* orphanedEntries(): Script<{

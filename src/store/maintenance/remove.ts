@@ -57,7 +57,7 @@ function* bytesOf(id: ConversationId): Script<number> {
     const lengths = ["0", ...columns.map((name) => `coalesce(octet_length(${name}), 0)`)].join(" + ");
     const searched = columns.includes("content") ? `octet_length(content) * ${searchShare}` : "0";
     const [row = {}] = yield statement(
-      `SELECT coalesce(sum(${bytesPerRow} + ${lengths} + ${searched}), 0) AS bytes FROM ${table} WHERE ${isOwn("main")}`,
+      `SELECT coalesce(sum(${bytesPerRow} + ${lengths} + ${searched}), 0) AS bytes FROM ${table} WHERE ${isOwn}`,
       [[id]],
     );
     bytes += int(row, "bytes");
@@ -125,7 +125,6 @@ export function* remove(
       hint: "`lcm doctor` tells more; mend it, or let both go together",
     });
   }
-  // First, so that no later change gets the number of one that goes.
   const subject = ids.length === 1 ? `conversation ${ids[0]}` : `${ids.length} conversations`;
   const step = { operation: "prune", conversation: null, subject } as const;
   const change = yield* journalled(deps, step, {}, { conversations: ids });
@@ -142,10 +141,6 @@ export function* remove(
     sql`SELECT storage_uri FROM large_files WHERE conversation_id IN (SELECT value FROM json_each(${ids}))`,
     (row) => text(row, "storage_uri"),
   );
-  // Without it every message that goes would have all contexts looked through for it. It is gone when this is written.
-  yield sql`CREATE INDEX context_items_message_idx ON context_items (message_id) WHERE message_id IS NOT NULL`;
-  for (const { table, isOwn } of belongings.toReversed())
-    yield statement(`DELETE FROM ${table} WHERE ${isOwn("main")}`, [ids]);
-  yield sql`DROP INDEX context_items_message_idx`;
+  for (const { table, isOwn } of belongings.toReversed()) yield statement(`DELETE FROM ${table} WHERE ${isOwn}`, [ids]);
   return { kind: "written", change, contents };
 }

@@ -89,12 +89,11 @@ export const draft: ReadScript<"draft"> = (summary, basis) =>
   );
 
 export const saveDraft: WriteScript<"saveDraft"> = function* (deps, summary, basis, made, forgets) {
-  if (forgets !== undefined) {
-    const [old] = yield* reads.summaries({ ids: [summary] });
-    if (old === undefined || (yield* mustHave(old.conversation)).forgets !== forgets) return;
-  }
-  yield sql`INSERT OR REPLACE INTO drafts (summary_id, basis, draft_json, at)
-            VALUES (${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})`;
+  const [old] = yield* reads.summaries({ ids: [summary] });
+  if (old === undefined) return;
+  if (forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== forgets) return;
+  yield sql`INSERT OR REPLACE INTO drafts (conversation_id, summary_id, basis, draft_json, at)
+            VALUES (${old.conversation}, ${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})`;
   yield sql`DELETE FROM drafts WHERE summary_id = ${summary} AND basis NOT IN (
               SELECT basis FROM drafts WHERE summary_id = ${summary} ORDER BY at DESC, basis = ${digest(basis)} DESC
               LIMIT ${keptMax})`;

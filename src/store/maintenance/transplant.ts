@@ -6,7 +6,7 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
-import { messageName } from "../../core/model/types.ts";
+import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
 import { journalled, saysOfItself } from "../journal/record.ts";
 import type { Image } from "../journal/record.ts";
@@ -15,7 +15,7 @@ import { asMessage, asSummary, toSummaryId } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
 import type { ReadScript, Row, Script, ScriptDeps, WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
-import { copySummary } from "../conversation/append.ts";
+import { copySummary } from "../conversation/summary-rows.ts";
 
 export const planTransplant: ReadScript<"planTransplant"> = function* (source, target) {
   yield* checkEnds(source, target);
@@ -139,7 +139,7 @@ function* graphOf(source: ConversationId): Script<Graph> {
   const messages = yield* all(
     sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
         WHERE conversation_id = ${source}
-          AND message_id IN (SELECT value FROM json_each(${messageLinks.map((link) => link.source)})) ORDER BY seq`,
+          AND message_id IN (SELECT value FROM json_each(${messageLinks.map((link) => link.source)})) ORDER BY message_id`,
     (row) =>
       [
         asMessage(int(row, "message_id")),
@@ -211,12 +211,12 @@ function* copySummaries(
   const copies = new Map<SummaryId, SummaryId>();
   for (const id of depths.keys()) copies.set(id, yield* copySummary(deps, id, target, "copied"));
   for (const { of, source, ordinal } of summaryLinks) {
-    yield sql`INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal)
-              VALUES (${copyOf(copies, of)}, ${copyOf(copies, source)}, ${ordinal})`;
+    yield sql`INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal)
+              VALUES (${target}, ${copyOf(copies, of)}, ${copyOf(copies, source)}, ${ordinal})`;
   }
   for (const { of, source, ordinal } of messageLinks) {
-    yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal)
-              VALUES (${copyOf(copies, of)}, ${copyOf(messages, source)}, ${ordinal})`;
+    yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
+              VALUES (${target}, ${copyOf(copies, of)}, ${copyOf(messages, source)}, ${ordinal})`;
   }
   return copies;
 }
@@ -228,21 +228,21 @@ function* copyMessages(
   target: ConversationId,
 ): Script<ReadonlyMap<MessageId, MessageId>> {
   let seq = yield* count(sql`SELECT next_seq FROM conversations WHERE conversation_id = ${target}`);
-  let messageId = yield* count(sql`SELECT seq FROM sqlite_sequence WHERE name = 'messages'`);
   let newest = "";
   const copies = new Map<MessageId, MessageId>();
   const batch = deps.hex16();
   for (const [id, { at, origin }] of messages) {
-    copies.set(id, asMessage(++messageId));
+    const messageId = messageIdOf(target, seq++);
+    copies.set(id, messageId);
     if (at > newest) newest = at;
-    yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
+    yield sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
                 message_key, envelope, entry, aside, moved, copied_from)
-              SELECT ${messageId}, ${target}, ${seq++}, role, content, token_count, created_at, ${Date.parse(deps.now())},
+              SELECT ${messageId}, ${target}, role, content, token_count, created_at, ${Date.parse(deps.now())},
                 ${`copy:${batch}:${id}`}, envelope, entry, NULL, moved, ${origin}
               FROM messages WHERE message_id = ${id}`;
-    yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id, tool_name,
-                metadata)
-              SELECT ${messageId}, ordinal, part_type, text_length, text_content, tool_call_id, tool_name, metadata
+    yield sql`INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type, text_length, text_content,
+                tool_call_id, tool_name, metadata)
+              SELECT ${target}, ${messageId}, ordinal, part_type, text_length, text_content, tool_call_id, tool_name, metadata
               FROM message_parts WHERE message_id = ${id}`;
   }
   yield sql`UPDATE conversations SET next_seq = ${seq}, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')

@@ -6,7 +6,7 @@
 
 import { isPending, messages, summaries } from "./sources.ts";
 import type { Corpus, CorpusName } from "./sources.ts";
-import { count, first, int, statement, text } from "../script.ts";
+import { count, first, int, sql, statement, text } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { termsVersion, tokenize } from "./tokenize.ts";
@@ -102,3 +102,12 @@ export const unindexedRows = (): Script<number> =>
          ELSE (SELECT sum(next_seq - 1 + last_summary) FROM conversations) END`,
     ),
   );
+
+/** Brings the search entry of a stored row up to its present text. */
+export function* reindex(name: CorpusName, id: number | string): Script<void> {
+  const [row] =
+    name === "messages"
+      ? yield sql`SELECT message_id AS number, content FROM messages WHERE message_id = ${id}`
+      : yield sql`SELECT search_id AS number, content FROM summaries WHERE summary_id = ${id}`;
+  if (row !== undefined) yield* reindexRow(name, int(row, "number"), text(row, "content"));
+}

@@ -39,9 +39,9 @@ function createArchive() {
     "INSERT OR IGNORE INTO conversations (conversation_id, session_id, created_at, updated_at) VALUES (?, 's', '', '')",
   );
   const say = db.prepare(
-    `INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key,
+    `INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at, message_key,
                            aside, envelope)
-     SELECT ?1, coalesce(max(seq), 0) + 1, 'user', ?2, 1, ?3, ?3, 'k' || coalesce(max(seq), 0), ?4, ?5
+     SELECT (?1 << 24) + coalesce(max(seq), 0) + 1, ?1, 'user', ?2, 1, ?3, ?3, 'k' || coalesce(max(seq), 0), ?4, ?5
      FROM messages WHERE conversation_id = ?1`,
   );
   let clock = Date.parse("2026-01-01T00:00:00.000Z");
@@ -291,11 +291,11 @@ describe("guarantee 22: no false “no matches”", () => {
     archive.say("x");
     // Only the index matters here, and a row of it costs little.
     archive.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 200100)
-      INSERT INTO messages_fts (rowid, text) SELECT id, 'xconv1 beaver' FROM ids;
+      INSERT INTO messages_fts (rowid, text) SELECT (1 << 24) + id, 'xconv1 beaver' FROM ids;
       WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 200100)
       INSERT INTO messages
-        (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-      SELECT id, 1, id, 'user', 'beaver', 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
+        (message_id, conversation_id, role, content, token_count, created_at, stored_at, message_key)
+      SELECT (1 << 24) + id, 1, 'user', 'beaver', 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
       UPDATE conversations SET next_seq = 200101, indexed_seq = 200100, message_count = 200100`);
     const { hits, caveats } = archive.find("beaver", { scope: "messages" });
     assert.equal(hits.length, 20);
@@ -310,11 +310,11 @@ describe("guarantee 22: no false “no matches”", () => {
     archive.say("x");
     const words = "iif(id IN (3, 1000, 2500, 4999), 'beaver otter', 'beaver')";
     archive.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
-      INSERT INTO messages_fts (rowid, text) SELECT id, 'xconv1 ' || ${words} FROM ids;
+      INSERT INTO messages_fts (rowid, text) SELECT (1 << 24) + id, 'xconv1 ' || ${words} FROM ids;
       WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
       INSERT INTO messages
-        (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-      SELECT id, 1, id, 'user', ${words}, 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
+        (message_id, conversation_id, role, content, token_count, created_at, stored_at, message_key)
+      SELECT (1 << 24) + id, 1, 'user', ${words}, 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
       UPDATE conversations SET next_seq = 5001, indexed_seq = 5000, message_count = 5000`);
     const { hits } = archive.find("beaver otter", { scope: "messages", sort: "relevance", limit: 4 });
     assert.deepEqual(
@@ -367,8 +367,8 @@ describe("guarantee 22: what the filter leaves of older rows is found", () => {
     archive.db
       .prepare(
         `WITH RECURSIVE seconds (n) AS (SELECT CAST(?1 AS INTEGER) UNION ALL SELECT n + 1 FROM seconds WHERE n + 1 < ?2)
-         INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-         SELECT ?3, n + 1, 'user', ?4 || ' ' || n, 1,
+         INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at, message_key)
+         SELECT (?3 << 24) + n + 1, ?3, 'user', ?4 || ' ' || n, 1,
                 strftime('%Y-%m-%dT%H:%M:%S.000Z', '2026-01-01', n || ' seconds'), '', 'n' || n FROM seconds`,
       )
       .run(from, to, conversation, text);
@@ -447,10 +447,10 @@ describe("guarantee 22: what the filter leaves of older rows is found", () => {
 
   it("and unranked rows are reported only if there are some", () => {
     const ranked = (more: Partial<SearchRequest>) => find({ sort: "relevance", ...more }).caveats.slice(1);
-    assert.deepEqual(ranked({ before: second(300) }), []);
-    assert.deepEqual(ranked({ before: second(10), limit: 1 }), []);
-    assert.deepEqual(ranked({ before: second(4_000) }), [{ kind: "newest_ranked", ranked: 402 }]);
-    assert.deepEqual(ranked({ conversations: [long], since: second(rows - 1_000) }), []);
+    assert.deepEqual(ranked({ before: second(100) }), []);
+    assert.deepEqual(ranked({ before: second(10), limit: 3 }), []);
+    assert.deepEqual(ranked({ before: second(4_000), limit: 40 }), [{ kind: "newest_ranked", ranked: 422 }]);
+    assert.deepEqual(ranked({ conversations: [long], since: second(rows - 950) }), []);
     assert.deepEqual(ranked({ conversations: [long] }), [{ kind: "newest_ranked", ranked: 1_000 }]);
   });
 
@@ -620,8 +620,8 @@ describe("order", () => {
       const many = (conversation: number, from: number, to: number): string =>
         `WITH RECURSIVE ids (id) AS (SELECT ${from} UNION ALL SELECT id + 1 FROM ids WHERE id < ${to})
          INSERT INTO messages
-           (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-         SELECT id, ${conversation}, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids;
+           (message_id, conversation_id, role, content, token_count, created_at, stored_at, message_key)
+         SELECT (${conversation} << 24) + id, ${conversation}, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids;
          UPDATE conversations SET next_seq = ${to + 1} WHERE conversation_id = ${conversation};`;
       crowded.say("x", { conversation: 1, at: "2020-01-01T00:00:00.000Z" });
       crowded.db.exec(many(1, 2, 25_000));

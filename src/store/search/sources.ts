@@ -1,6 +1,6 @@
 /** What can be searched: the rows of messages and summaries, read by id, by conversation and by the request's filter. */
 
-import { roles } from "../../core/model/types.ts";
+import { idIn, roles } from "../../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
@@ -28,9 +28,6 @@ export interface Span {
 const earliest = "";
 const latest = "~";
 
-/** Rows are numbered within their conversation. The id of a summary in the index is made of both numbers. */
-const numbersPerConversation = 2 ** 24;
-
 /** Conversations that have rows outside the index. The partial index needs exactly this condition. */
 export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_summary)";
 
@@ -44,29 +41,23 @@ const messageColumns = `message_id AS id, conversation_id, seq, role, content, c
 export const messages = createCorpus({
   name: "messages",
   id: "message_id",
-  number: "seq",
   newest: "next_seq - 1",
   indexed: "indexed_seq",
-  isInSpan: "conversation_id = span.value ->> 0 AND seq BETWEEN span.value ->> 1 AND span.value ->> 2",
-  toSpan: (conversation, from, to) => [conversation, from, to],
   total: "message_count",
   columns: messageColumns,
   earliest: "created_at",
   latest: "created_at",
   isContent: "aside IS NOT 'note'",
   bound: `coalesce(last_message_at, '${latest}')`,
-  latestFirst: "ORDER BY seq DESC LIMIT 1",
+  latestFirst: "ORDER BY message_id DESC LIMIT 1",
 });
 
 /** A summary has the time of the messages below it. */
 export const summaries = createCorpus({
   name: "summaries",
   id: "search_id",
-  number: `search_id % ${numbersPerConversation}`,
   newest: "last_summary",
   indexed: "indexed_summary",
-  isInSpan: "search_id BETWEEN span.value ->> 0 AND span.value ->> 1",
-  toSpan: (conversation, from, to) => [from, to].map((number) => conversation * numbersPerConversation + number),
   total: "summary_count",
   columns: `search_id AS id, summary_id, conversation_id, depth, content, earliest_at,
   coalesce(latest_at, created_at) AS at`,
@@ -86,13 +77,9 @@ export const summaries = createCorpus({
 interface CorpusNames {
   readonly name: CorpusName;
   readonly id: string;
-  /** A row's number within its conversation; and where `conversations` records the newest and the last indexed one. */
-  readonly number: string;
+  /** Where `conversations` records the number of the newest row and of the last indexed one. */
   readonly newest: string;
   readonly indexed: string;
-  /** Rows from one number to another: the condition, and a span as its values. */
-  readonly isInSpan: string;
-  readonly toSpan: (conversation: number, from: number, to: number) => readonly number[];
   readonly total: string;
   readonly columns: string;
   readonly earliest: string;
@@ -105,7 +92,7 @@ interface CorpusNames {
 }
 
 function createCorpus(names: CorpusNames) {
-  const { name, id, columns, toSpan } = names;
+  const { name, id, columns } = names;
   const inList = "IN (SELECT value FROM json_each(?))";
   const isInScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
   const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
@@ -115,7 +102,7 @@ function createCorpus(names: CorpusNames) {
 
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
   const rowsFrom = `SELECT sum(iif(c.conversation_id > it.conversation_id, c.${names.total}, c.${names.newest} - it.number + 1))
-    FROM (SELECT conversation_id, ${names.number} AS number FROM ${name} WHERE ${id} = ?) AS it
+    FROM (SELECT conversation_id, ${id} & 0xffffff AS number FROM ${name} WHERE ${id} = ?) AS it
       JOIN conversations AS c ON c.conversation_id >= it.conversation_id`;
   const sift = `SELECT json_group_array(asked.value) AS ids
     FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
@@ -129,14 +116,16 @@ function createCorpus(names: CorpusNames) {
     WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${isInScope}
     ORDER BY last_message_at DESC, conversation_id DESC`;
   const [whole, unindexed] = [spans("0", "1"), spans(names.indexed, isPending)];
-  const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${names.isInSpan}`;
+  const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.value ->> 0 AND span.value ->> 1`;
   const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND content LIKE ? ESCAPE '\\'`;
   const toIndex = `SELECT ${id} AS id, content ${inSpans}`;
   const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
-    WHERE ${id} = ? AND ${names.number} <= ${names.indexed}`;
+    WHERE ${id} = ? AND ${id} & 0xffffff <= ${names.indexed}`;
   const setIndexed = `UPDATE conversations SET ${names.indexed} = ? WHERE conversation_id = ?`;
   const spansOf = (asked: readonly Span[]): string =>
-    JSON.stringify(asked.map(({ conversation, after, newest }) => toSpan(conversation, after + 1, newest)));
+    JSON.stringify(
+      asked.map(({ conversation, after, newest }) => [idIn(conversation, after + 1), idIn(conversation, newest)]),
+    );
   return {
     name,
     indexed: names.indexed,
@@ -193,7 +182,7 @@ export const rowsIn = (spans: readonly Span[]): number =>
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
   statement(
     `SELECT ${messageColumns} FROM json_each(?) AS place
-     JOIN messages ON conversation_id = place.value ->> 0 AND seq = place.value ->> 1 WHERE aside IS NOT 'note'`,
+     JOIN messages ON message_id = (place.value ->> 0 << 24) + (place.value ->> 1) WHERE aside IS NOT 'note'`,
     [JSON.stringify(places)],
   );
 

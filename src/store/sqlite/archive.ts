@@ -67,7 +67,8 @@ function copyRows(from: string, conversations: readonly ConversationId[], draft:
     counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(words).run(...values).changes));
   };
   inTransaction(db, () => {
-    for (const { table, isOwn } of belongings) copy(table, isOwn("source"), JSON.stringify(conversations));
+    for (const { table, isOwn } of belongings) copy(table, isOwn, JSON.stringify(conversations));
+    copy("registry", "kind <> 'session'"); // So numbers that were given once are not given again.
     copy(
       "large_files",
       `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (

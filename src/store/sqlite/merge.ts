@@ -7,6 +7,7 @@
 import { existsSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
+import { numbersPerConversation } from "../../core/model/types.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { Merged } from "../../core/model/store.ts";
 import { readOnlyName } from "./archive.ts";
@@ -14,6 +15,7 @@ import type { Place } from "./archive.ts";
 import { filesBeside } from "./backup.ts";
 import { belongings } from "../ownership.ts";
 import { copyContent } from "../content/folder.ts";
+import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
 import type { Script } from "../script.ts";
@@ -80,8 +82,8 @@ function* lookAtSource(path: string): Script<Coming> {
     sql`SELECT c.conversation_id, EXISTS (
           SELECT 1 FROM main.conversations h WHERE h.created_at = c.created_at
             AND (h.session_id = c.session_id OR h.session_key = c.session_key)
-            AND (SELECT message_key FROM main.messages WHERE conversation_id = h.conversation_id ORDER BY seq LIMIT 1)
-             IS (SELECT message_key FROM source.messages WHERE conversation_id = c.conversation_id ORDER BY seq LIMIT 1)
+            AND (SELECT message_key FROM main.messages WHERE conversation_id = h.conversation_id ORDER BY message_id LIMIT 1)
+             IS (SELECT message_key FROM source.messages WHERE conversation_id = c.conversation_id ORDER BY message_id LIMIT 1)
         ) AS is_known FROM source.conversations c ORDER BY c.conversation_id`,
     (row) => ({ id: asConversation(int(row, "conversation_id")), isKnown: int(row, "is_known") === 1 }),
   );
@@ -100,7 +102,7 @@ function* refuseClash(path: string, fresh: Conversations): Script<void> {
   const clash = yield* first(
     sql`SELECT s.summary_id AS id, s.conversation_id AS there, h.conversation_id AS here
         FROM source.summaries s JOIN main.summaries h USING (summary_id)
-        WHERE s.conversation_id IN (SELECT value FROM json_each(${fresh}))
+        WHERE s.created_at = h.created_at AND s.conversation_id IN (SELECT value FROM json_each(${fresh}))
         UNION ALL
         SELECT f.file_id, f.conversation_id, h.conversation_id FROM source.large_files f JOIN main.large_files h USING (file_id)
         WHERE f.conversation_id IN (SELECT value FROM json_each(${fresh})) AND f.content_hash <> h.content_hash
@@ -117,83 +119,121 @@ function* refuseClash(path: string, fresh: Conversations): Script<void> {
 
 // ── Bringing it in ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is numbered, and the column of the number. */
-const numbers = [
-  ["conversations", "conversation_id"],
-  ["messages", "message_id"],
-  ["transcript_entries", "entry_id"],
-  ["compactions", "compaction_id"],
-] as const;
+/** A conversation's number in the source, and here. */
+type Renumbered = Merged["conversations"][number];
 
-const staysThere: ReadonlySet<string> = new Set(["journal", "drafts"]);
+const staysThere: ReadonlySet<string> = new Set(["registry", "journal", "drafts"]);
+/** Rows are numbered afresh here, in the same order. */
+const rowNumbers: ReadonlySet<string> = new Set(["entry_id", "compaction_id"]);
 
 function* bringIn(path: string): Script<Omit<Merged, "files">> {
   const { fresh, known } = yield* lookAtSource(path);
-  const offsets = new Map<string, number>();
-  for (const [table, column] of numbers) offsets.set(column, yield* offsetFor(table, column, fresh));
-  offsets.set("search_id", (offsets.get("conversation_id") ?? 0) * 2 ** 24);
-  for (const { table, isOwn } of belongings) {
+  const conversations = yield* renumber(fresh);
+  const pairs = JSON.stringify(conversations.map(({ from, to }) => [from, to]));
+  for (const { table } of belongings) {
     if (staysThere.has(table)) continue;
     const columns = yield* all(
       sql`SELECT name FROM pragma_table_xinfo(${table}, 'main') WHERE hidden = 0 ORDER BY cid`,
       (row) => text(row, "name"),
     );
-    const valueOf = (name: string): string => {
-      if (name === "active") return isStillActive;
-      if (name.startsWith("indexed_")) return "0"; // They come without the entries of the search index.
-      return offsets.has(name) ? `it.${name} + ${offsets.get(name)}` : `it.${name}`;
-    };
-    const isNew = table === "large_files" ? "AND it.file_id NOT IN (SELECT file_id FROM main.large_files)" : "";
+    const copied = columns.filter((name) => !rowNumbers.has(name));
+    const isNew = table === "large_files" ? "WHERE it.file_id NOT IN (SELECT file_id FROM main.large_files)" : "";
     yield statement(
-      `INSERT INTO main.${table} (${columns.join(", ")}) SELECT ${columns.map(valueOf).join(", ")}
-       FROM source.${table} AS it WHERE it.${isOwn("source")} ${isNew}`,
-      [fresh],
+      `INSERT INTO main.${table} (${copied.join(", ")}) SELECT ${copied.map((name) => valueOf(name)).join(", ")}
+       FROM (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(?)) AS number
+       JOIN source.${table} AS it ON it.conversation_id = number.old ${isNew}
+       ORDER BY ${columns
+         .slice(0, 2)
+         .map((name) => `it.${name}`)
+         .join(", ")}`,
+      [pairs],
     );
   }
-  const by = offsets.get("conversation_id") ?? 0;
-  const conversations = fresh.map((from) => ({ from, to: asConversation(from + by) }));
   const came = conversations.map(({ to }) => to);
-  yield* findOrigins(came, offsets.get("message_id") ?? 0);
+  yield sql`INSERT INTO registry (kind, session_key, agent_id, number)
+            SELECT 'session', session_key, coalesce(agent_id, ''), conversation_id FROM conversations
+            WHERE active = 1 AND session_key IS NOT NULL AND conversation_id IN (SELECT value FROM json_each(${came}))`;
+  yield* findOrigins(pairs);
   const rowsOf = (table: string) =>
     count(statement(`SELECT count(*) FROM ${table} WHERE conversation_id IN (SELECT value FROM json_each(?))`, [came]));
   return { conversations, known, messages: yield* rowsOf("messages"), summaries: yield* rowsOf("summaries") };
 }
 
-/** One session writes to one segment: what goes on here does not give way to what comes. */
+/** Ids move with the number of their conversation; files keep theirs, because texts and the folder name them. */
+function valueOf(name: string): string {
+  switch (name) {
+    case "conversation_id":
+      return "number.new";
+    case "message_id":
+    case "search_id":
+      return `it.${name} + (number.new - number.old) * ${numbersPerConversation}`;
+    case "summary_id":
+    case "parent_summary_id":
+      return renamed(`it.${name}`, "number.old", "number.new");
+    case "active":
+      return isStillActive;
+    case "indexed_seq":
+    case "indexed_summary":
+      return "0"; // The search index is not copied.
+    default:
+      return `it.${name}`;
+  }
+}
+
+/** A summary's id with the number of another conversation. Ids of earlier versions name none, and stay. */
+const renamed = (id: string, from: string, to: string): string =>
+  `CASE WHEN ${id} GLOB 'sum_' || printf('%08x', ${from}) || '*' THEN 'sum_' || printf('%08x', ${to}) || substr(${id}, 13)
+   ELSE ${id} END`;
+
+/** One session writes to one segment: what is active here stays active. */
 const isStillActive = `it.active AND NOT EXISTS (SELECT 1 FROM main.conversations h WHERE h.active = 1
   AND h.session_key IS it.session_key AND coalesce(h.agent_id, '') = coalesce(it.agent_id, '')
   AND (it.session_key IS NOT NULL OR h.session_id = it.session_id))`;
 
 /**
- * By how much the numbers that come must grow; 0 if all are free. That of a message is not free while another here says
- * that it is a copy of that number, and is not: whatever is forgotten takes its copies with it.
+ * A conversation keeps its number if that is free here. It is not free while a message here claims to be a copy of one
+ * with that number and is not: forgetting a message also forgets its copies.
  */
-function* offsetFor(table: string, column: string, ids: Conversations): Script<number> {
-  const isAsked = "it.conversation_id IN (SELECT value FROM json_each(?))";
-  const isTaken = `EXISTS (SELECT 1 FROM source.${table} it JOIN main.${table} h USING (${column}) WHERE ${isAsked})`;
-  const isNamed = `EXISTS (SELECT 1 FROM main.messages h JOIN source.messages it ON it.message_id = h.copied_from
-    WHERE h.copied_from IS NOT NULL AND h.content <> it.content AND ${isAsked})`;
-  const [row = {}] = yield statement(
-    `SELECT ${isTaken} ${table === "messages" ? `OR ${isNamed}` : "OR ? = ''"} AS is_taken, max(
-       coalesce((SELECT max(${column}) FROM main.${table}), 0),
-       coalesce((SELECT seq FROM main.sqlite_sequence WHERE name = '${table}'), 0)) AS last`,
-    [ids, ids],
+function* renumber(ids: Conversations): Script<readonly Renumbered[]> {
+  const taken = yield* all(
+    sql`SELECT value AS id FROM json_each(${ids}) WHERE value IN (SELECT conversation_id FROM main.conversations)
+          OR EXISTS (SELECT 1 FROM main.messages h JOIN source.messages it ON it.message_id = h.copied_from
+                     WHERE h.copied_from > value << 24 AND h.copied_from < (value + 1) << 24 AND h.content <> it.content)`,
+    (row) => int(row, "id"),
   );
-  return int(row, "is_taken") === 1 ? int(row, "last") : 0;
+  const free = ids.filter((id) => !taken.includes(id));
+  yield sql`INSERT INTO registry (kind, number) VALUES ('conversations', ${Math.max(0, ...free)})
+            ON CONFLICT (kind, session_key, agent_id) DO UPDATE SET number = max(number, excluded.number)`;
+  const renumbered: Renumbered[] = [];
+  for (const from of ids) {
+    const to = free.includes(from) ? from : asConversation(yield* freshNumber("conversations"));
+    renumbered.push({ from, to });
+  }
+  return renumbered;
 }
 
 /**
- * Copies of a transplant name their originals by number: one that came along, one that is here and is the same, or one
- * that may yet come back to its place. Of any other nothing is known here but that it is not itself.
+ * Copies of a transplant name their originals by id: one that came along, the same message here, or one that may yet
+ * come back because its id is never given again. Any other origin is unknown here: the copy then names itself, negated.
  */
-function* findOrigins(came: Conversations, offset: number): Script<void> {
-  yield sql`UPDATE messages AS it SET copied_from = CASE
-      WHEN EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from + ${offset}
-                     AND o.conversation_id IN (SELECT value FROM json_each(${came}))) THEN copied_from + ${offset}
-      WHEN EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from
-                     AND o.content = it.content AND o.created_at = it.created_at) THEN copied_from
-      WHEN ${offset} = 0 AND NOT EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from)
-                     AND copied_from < message_id THEN copied_from
-      ELSE -message_id END
-    WHERE copied_from IS NOT NULL AND conversation_id IN (SELECT value FROM json_each(${came}))`;
+function* findOrigins(pairs: string): Script<void> {
+  yield sql`WITH number AS (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(${pairs}))
+    UPDATE messages AS it SET copied_from = coalesce(
+      (SELECT it.copied_from + (new - old) * ${numbersPerConversation} FROM number
+       WHERE old = it.copied_from >> 24 AND it.copied_from > 0),
+      (SELECT o.message_id FROM messages o
+       WHERE o.message_id = it.copied_from AND o.content = it.content AND o.created_at = it.created_at),
+      (SELECT it.copied_from FROM registry r LEFT JOIN conversations c ON c.conversation_id = it.copied_from >> 24
+       WHERE r.kind = 'conversations' AND it.copied_from > 0 AND it.copied_from >> 24 <= r.number
+         AND (c.next_seq IS NULL OR it.copied_from & 0xffffff < c.next_seq)
+         AND NOT EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from)),
+      -message_id)
+    WHERE copied_from IS NOT NULL AND conversation_id IN (SELECT new FROM number)`;
+  yield sql`WITH number AS (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(${pairs}))
+    UPDATE summaries AS it SET carried_from = (
+      SELECT s.summary_id FROM number JOIN summaries s ON s.conversation_id = number.new AND s.summary_id =
+        'sum_' || printf('%08x', number.new) || substr(it.carried_from, 13)
+      WHERE it.carried_from GLOB 'sum_' || printf('%08x', number.old) || '*')
+    WHERE conversation_id IN (SELECT new FROM number) AND carried_from NOT IN (SELECT summary_id FROM summaries)
+      AND EXISTS (SELECT 1 FROM number WHERE it.carried_from GLOB 'sum_' || printf('%08x', number.old) || '*')`;
 }

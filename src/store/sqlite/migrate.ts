@@ -7,12 +7,14 @@ import { pragma } from "./pragma.ts";
 import { inTransaction } from "./runner.ts";
 import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
 import { searchTables } from "./search-index.ts";
+import { upgradeToVersion2 } from "./version-2.ts";
 
 /** Steps from one version of our schema to the next, by the version they lead to. */
-const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map();
+const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[2, upgradeToVersion2]]);
 
 /** Brings an empty or outdated database to the present schema. Safe when several processes open it at once. */
 export function migrate(db: DatabaseSync, path: string): void {
+  db.exec("PRAGMA foreign_keys = OFF"); // Rows may refer to others that are lost: `inspect` reports them.
   inTransaction(db, () => {
     const kind = kindOf(db, path);
     if (kind === "empty") createSchema(db);

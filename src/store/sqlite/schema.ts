@@ -1,20 +1,38 @@
 /**
- * The tables, as a fresh database gets them. The spec's tables and names, plus what we need; a database of the older
- * program is rebuilt to exactly these (see rebuild.ts), so that every statement in this folder knows one schema.
+ * The tables and indexes of a new database. Databases of the older program are rebuilt to exactly these (adopt/rebuild.ts).
+ *
+ * Every key contains conversation_id, so rows can be distributed by it. Ids of messages and summaries contain it too:
+ * `conversation_id << 24` plus a number counted in `conversations`. What is unique across conversations is in `registry`.
  *
  * Text is stored once: a message's `content` is its parts' texts joined by newlines, and a part keeps only the length
  * of its own. Ordinals of the context are an order with gaps, not an index.
  */
 
-export const schemaVersion = 1;
+import type { TableName } from "../ownership.ts";
 
-/** "LCM1": tells our files from any other SQLite file. */
+export const schemaVersion = 2;
+
+/** "LCM1": distinguishes our files from any other SQLite file. */
 export const applicationId = 0x4c434d31;
 
+const messageKey =
+  "FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, message_id) ON DELETE RESTRICT";
+const summaryKey = (column: string): string =>
+  `FOREIGN KEY (conversation_id, ${column}) REFERENCES summaries (conversation_id, summary_id)`;
+
 export const tables = {
+  /** The active conversation of each session, and the last number given to a conversation or an operator's change. */
+  registry: `
+    CREATE TABLE registry (
+      kind TEXT NOT NULL CHECK (kind IN ('session', 'conversations', 'changes')),
+      session_key TEXT NOT NULL DEFAULT '',
+      agent_id TEXT NOT NULL DEFAULT '',
+      number INTEGER NOT NULL,
+      PRIMARY KEY (kind, session_key, agent_id)
+    ) WITHOUT ROWID`,
   conversations: `
     CREATE TABLE conversations (
-      conversation_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      conversation_id INTEGER PRIMARY KEY,
       session_id TEXT NOT NULL,
       session_key TEXT,
       agent_id TEXT,
@@ -44,9 +62,9 @@ export const tables = {
     )`,
   messages: `
     CREATE TABLE messages (
-      message_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      message_id INTEGER PRIMARY KEY,
       conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
-      seq INTEGER NOT NULL,
+      seq INTEGER GENERATED ALWAYS AS (message_id & 0xffffff) VIRTUAL,
       role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
       content TEXT NOT NULL,
       token_count INTEGER NOT NULL,
@@ -60,13 +78,15 @@ export const tables = {
       moved TEXT,
       copied_from INTEGER,
       late INTEGER,
-      UNIQUE (conversation_id, seq),
-      UNIQUE (conversation_id, message_key)
+      UNIQUE (conversation_id, message_id),
+      UNIQUE (conversation_id, message_key),
+      CHECK (message_id >> 24 = conversation_id)
     )`,
   message_parts: `
     CREATE TABLE message_parts (
-      message_id INTEGER NOT NULL REFERENCES messages(message_id) ON DELETE RESTRICT,
+      message_id INTEGER NOT NULL,
       ordinal INTEGER NOT NULL,
+      conversation_id INTEGER NOT NULL,
       part_id TEXT GENERATED ALWAYS AS (message_id || '.' || ordinal) VIRTUAL,
       part_type TEXT NOT NULL CHECK (part_type IN (
         'text', 'reasoning', 'tool', 'patch', 'file', 'subtask', 'compaction', 'step_start', 'step_finish', 'snapshot',
@@ -77,11 +97,13 @@ export const tables = {
       tool_call_id TEXT,
       tool_name TEXT,
       metadata TEXT,
-      PRIMARY KEY (message_id, ordinal)
+      PRIMARY KEY (message_id, ordinal, conversation_id),
+      ${messageKey}
     ) WITHOUT ROWID`,
   summaries: `
     CREATE TABLE summaries (
-      summary_id TEXT PRIMARY KEY,
+      search_id INTEGER PRIMARY KEY,
+      summary_id TEXT NOT NULL,
       conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
       kind TEXT NOT NULL CHECK (kind IN ('leaf', 'condensed')),
       depth INTEGER NOT NULL DEFAULT 0,
@@ -99,35 +121,44 @@ export const tables = {
       previous_context TEXT,
       carried_from TEXT,
       rewrite_reason TEXT,
-      search_id INTEGER NOT NULL
+      UNIQUE (summary_id, conversation_id),
+      CHECK (search_id >> 24 = conversation_id)
     )`,
   summary_messages: `
     CREATE TABLE summary_messages (
-      summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE CASCADE,
-      message_id INTEGER NOT NULL REFERENCES messages(message_id) ON DELETE RESTRICT,
+      summary_id TEXT NOT NULL,
+      message_id INTEGER NOT NULL,
       ordinal INTEGER NOT NULL,
-      PRIMARY KEY (summary_id, message_id)
+      conversation_id INTEGER NOT NULL,
+      PRIMARY KEY (summary_id, message_id, conversation_id),
+      ${summaryKey("summary_id")} ON DELETE CASCADE,
+      ${messageKey}
     ) WITHOUT ROWID`,
   summary_parents: `
     CREATE TABLE summary_parents (
-      summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE CASCADE,
-      parent_summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE RESTRICT,
+      summary_id TEXT NOT NULL,
+      parent_summary_id TEXT NOT NULL,
       ordinal INTEGER NOT NULL,
-      PRIMARY KEY (summary_id, parent_summary_id)
+      conversation_id INTEGER NOT NULL,
+      PRIMARY KEY (summary_id, parent_summary_id, conversation_id),
+      ${summaryKey("summary_id")} ON DELETE CASCADE,
+      ${summaryKey("parent_summary_id")} ON DELETE RESTRICT
     ) WITHOUT ROWID`,
   context_items: `
     CREATE TABLE context_items (
       conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
       ordinal INTEGER NOT NULL,
       item_type TEXT NOT NULL CHECK (item_type IN ('message', 'summary')),
-      message_id INTEGER REFERENCES messages(message_id) ON DELETE RESTRICT,
-      summary_id TEXT REFERENCES summaries(summary_id) ON DELETE RESTRICT,
+      message_id INTEGER,
+      summary_id TEXT,
       PRIMARY KEY (conversation_id, ordinal),
+      ${messageKey},
+      ${summaryKey("summary_id")} ON DELETE RESTRICT,
       CHECK ((item_type = 'message') = (message_id IS NOT NULL) AND (item_type = 'summary') = (summary_id IS NOT NULL))
     ) WITHOUT ROWID`,
   large_files: `
     CREATE TABLE large_files (
-      file_id TEXT PRIMARY KEY,
+      file_id TEXT NOT NULL,
       conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
       file_name TEXT,
       mime_type TEXT,
@@ -138,7 +169,8 @@ export const tables = {
       storage_uri TEXT NOT NULL,
       exploration_summary TEXT,
       created_at TEXT NOT NULL,
-      message_key TEXT
+      message_key TEXT,
+      PRIMARY KEY (file_id, conversation_id)
     )`,
   expansion_grants: `
     CREATE TABLE expansion_grants (
@@ -221,21 +253,20 @@ export const tables = {
       basis TEXT NOT NULL,
       draft_json TEXT NOT NULL,
       at TEXT NOT NULL,
-      PRIMARY KEY (summary_id, basis)
+      conversation_id INTEGER NOT NULL,
+      PRIMARY KEY (summary_id, basis, conversation_id)
     ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL
     )`,
-} as const;
+} as const satisfies Readonly<Record<TableName, string>>;
 
 export const indexes = [
-  `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key, coalesce(agent_id, '')) WHERE session_key IS NOT NULL AND active = 1`,
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
   `CREATE INDEX conversations_unindexed_idx ON conversations (conversation_id) WHERE indexed_seq < next_seq - 1 OR indexed_summary < last_summary`,
   `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
-  `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
   `CREATE INDEX summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'`,
   `CREATE INDEX summaries_carried_from_idx ON summaries (carried_from) WHERE carried_from IS NOT NULL`,
   `CREATE INDEX summaries_conv_depth_idx ON summaries (conversation_id, depth, earliest_at)`,

@@ -21,6 +21,7 @@ import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { createHousekeeper } from "./housekeeping.ts";
 import { merge } from "./merge.ts";
+import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, offer } from "./runner.ts";
 import type { ScriptQueue } from "./runner.ts";
 import { searchIndex } from "./search-index.ts";
@@ -82,7 +83,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     fileContent: async (id) => await fileContent(files, id),
     fileLines: async (id, range) => await fileLines(files, id, range),
     saveFile: async (file) => await saveFile(files, file),
-    status: async () => ({ path, ...(await read(() => beyond.status())) }),
+    status: async () => ({ path, ...(await read(() => beyond.status(schemaVersion))) }),
     skeleton: async (id) => ({ ...(await read(() => beyond.skeleton(id))), ...(await inspectContent(files, id)) }),
     remove: async (plan) => await remove(db, files, plan),
     databaseFile: createDatabaseFile({ path, filesDir }, db, queue),

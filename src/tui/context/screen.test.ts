@@ -236,7 +236,7 @@ describe("the preview", () => {
     const state = after(reading(usual), act("down"), act("v")).state;
     assert.match(
       lines(state).join("\n"),
-      /text in the prompt[^]*── user msg_1, as user, 400 tokens[^]*the whole words of 1/,
+      /text in the prompt[^]*── user msg_0-1, as user, 400 tokens[^]*the whole words of 1/,
     );
     assert.doesNotMatch(lines(after(state, act("v")).state).join("\n"), /text in the prompt/);
   });

@@ -2,7 +2,7 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import { fileIdsOf } from "../../core/ingest/large-content.ts";
-import { messageName } from "../../core/model/types.ts";
+import { messageName, parseMessageId } from "../../core/model/types.ts";
 import type { Conversation, ConversationId, FileId, Message, MessageId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
@@ -21,7 +21,7 @@ export type MessagePlace =
   | { readonly kind: "newest" }
   | { readonly kind: "oldest" }
   | { readonly kind: "message"; readonly id: MessageId }
-  /** As typed: `#51204`, `msg_123`, or a time. */
+  /** As typed: `#51204`, `msg_1-123`, or a time. */
   | { readonly kind: "typed"; readonly words: string; readonly zone: string; readonly now: Timestamp };
 
 export type Arrival =
@@ -150,8 +150,8 @@ async function seqOf(store: Store, conversation: ConversationId, place: MessageP
   if (place.kind === "oldest") return (await read(store, conversation, { limit: 1 }))[0]?.seq ?? 0;
   if (place.kind === "message") return await seqOfMessage(store, conversation, place.id);
   const words = place.words.trim();
-  const id = /^msg_(\d{1,15})$/.exec(words)?.[1];
-  if (id !== undefined) return await seqOfMessage(store, conversation, Number(id) as MessageId);
+  const id = words.startsWith("msg_") ? parseMessageId(words) : null;
+  if (id !== null) return await seqOfMessage(store, conversation, id);
   const seq = /^#?(\d{1,15})$/.exec(words)?.[1];
   if (seq === undefined) return await seqOfTime(store, conversation, last, place);
   const [found] = await read(store, conversation, { afterSeq: Number(seq) - 1, limit: 1 });

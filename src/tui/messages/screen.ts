@@ -329,7 +329,7 @@ function drawTranscript(state: MessagesScreen, frame: Frame): readonly string[] 
   return [head, rule("", columns, paint), ...rows, ...(isMore ? [paint.soft("  …")] : [])];
 }
 
-const placesWords = "2026-02-17 15:37 · yesterday · 2h · #51204 · msg_7 ";
+const placesWords = "2026-02-17 15:37 · yesterday · 2h · #51204 · msg_1-7 ";
 
 function goingLine(line: Field, { columns, paint }: Frame): string {
   const words = columns < 78 ? "" : paint.soft(placesWords);

@@ -3,6 +3,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { tailOrdinal } from "../../core/compaction/find-runs.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model/types.ts";
 import type {
   ContextItem,
   Conversation,
@@ -284,7 +285,7 @@ async function mustFind(store: Store, id: SummaryId): Promise<Summary> {
 
 async function messageDetail(store: Store, id: MessageId): Promise<ItemDetail> {
   const [message] = await store.messages({ ids: [id] });
-  if (message === undefined) throw new LcmError("not_found", `message ${id} no longer exists`);
+  if (message === undefined) throw new LcmError("not_found", `${messageName(id)} no longer exists`);
   const text = wholeLines({ paint: createPaint(false) }, message).join("\n");
   const cut =
     text.length > messageCharacters ? `${text.slice(0, messageCharacters)}\n… press ↵ to see all of it` : text;

@@ -32,8 +32,8 @@ describe("the tree of summaries", () => {
       "sum_top",
       "  sum_a",
       "  sum_b",
-      "    msg_1",
-      "    msg_2",
+      "    msg_0-1",
+      "    msg_0-2",
       "tail",
       "outside",
     ]);

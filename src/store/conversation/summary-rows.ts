@@ -1,0 +1,85 @@
+/** Inserts the rows of new summaries, with their ids, sources and facts. */
+
+import { LcmError } from "../../core/base/errors.ts";
+import { idDigits, idIn } from "../../core/model/types.ts";
+import type { ContextItem, ConversationId, NewSummary, SummaryId } from "../../core/model/types.ts";
+import { asSummary } from "../rows.ts";
+import { count, sql } from "../script.ts";
+import type { Script, ScriptDeps } from "../script.ts";
+
+/** A summary of a run: its depth, time range and descendants follow from the run's items. */
+export function* insertSummary(
+  deps: ScriptDeps,
+  id: ConversationId,
+  run: readonly ContextItem[],
+  summary: NewSummary,
+): Script<SummaryId> {
+  const summaryId = yield* freshSummaryId(deps, id);
+  const sourceIds = run.map((item) => item.id);
+  const depth = (run[0]?.depth ?? -1) + 1;
+  const now = deps.now();
+  const isLeaf = depth === 0;
+  const range = isLeaf
+    ? sql`SELECT min(created_at) AS earliest, max(created_at) AS latest, 0 AS below FROM messages
+          WHERE message_id IN (SELECT value FROM json_each(${sourceIds}))`
+    : sql`SELECT min(earliest_at) AS earliest, max(latest_at) AS latest, sum(descendant_count + 1) AS below FROM summaries
+          WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${sourceIds}))`;
+  const [facts] = yield range;
+  yield sql`INSERT INTO summaries (search_id, summary_id, conversation_id, kind, depth, content, token_count, earliest_at,
+                                   latest_at, descendant_count, created_at, updated_at, file_ids, model, level,
+                                   previous_context)
+            VALUES (${yield* freshSearchId(id)}, ${summaryId}, ${id}, ${isLeaf ? "leaf" : "condensed"}, ${depth},
+                    ${summary.text}, ${summary.tokens}, ${facts?.["earliest"] ?? null}, ${facts?.["latest"] ?? null},
+                    ${facts?.["below"] ?? 0}, ${now}, ${now}, ${JSON.stringify(summary.fileIds)}, ${summary.model},
+                    ${summary.level}, ${summary.previousContext})`;
+  if (isLeaf) {
+    yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
+              SELECT ${id}, ${summaryId}, value, key FROM json_each(${sourceIds})`;
+  } else {
+    yield sql`INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal)
+              SELECT ${id}, ${summaryId}, value, key FROM json_each(${sourceIds})`;
+  }
+  return summaryId;
+}
+
+/**
+ * Copies the row of a summary, without its links. A carried summary names its original and no previous context; a
+ * copied one keeps everything.
+ */
+export function* copySummary(
+  deps: ScriptDeps,
+  id: SummaryId,
+  to: ConversationId,
+  how: "carried" | "copied",
+): Script<SummaryId> {
+  const copy = yield* freshSummaryId(deps, to);
+  const isCarried = Number(how === "carried");
+  yield sql`INSERT INTO summaries (search_id, summary_id, conversation_id, kind, depth, content, token_count, earliest_at,
+              latest_at, descendant_count, created_at, updated_at, file_ids, model, level, previous_context,
+              carried_from, rewrite_reason)
+            SELECT ${yield* freshSearchId(to)}, ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at,
+              descendant_count, created_at, ${deps.now()}, file_ids, model, level, iif(${isCarried}, NULL, previous_context),
+              iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason
+            FROM summaries WHERE summary_id = ${id}`;
+  return copy;
+}
+
+/** The number under which search knows a summary. */
+export function* freshSearchId(id: ConversationId): Script<number> {
+  const number = yield* count(
+    sql`UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ${id}
+        RETURNING last_summary`,
+  );
+  return idIn(id, number);
+}
+
+function* freshSummaryId(deps: ScriptDeps, id: ConversationId): Script<SummaryId> {
+  const triesMax = 8;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const candidate = asSummary(`sum_${idDigits(id, deps.hex16())}`);
+    if ((yield* count(sql`SELECT 1 FROM summaries WHERE summary_id = ${candidate}`)) === 0) return candidate;
+  }
+  throw new LcmError("unavailable", `no free summary id in ${triesMax} tries`, {
+    hint: "the source of random ids repeats itself",
+  });
+}
