@@ -26,11 +26,11 @@ const sqlite = {
 };
 
 testStore("SQLite in this thread", async (path) => await openSqlite({ path }), sqlite);
-testStore("SQLite in a thread of its own", async (path) => await openSqliteWorker({ path }), sqlite);
+testStore("SQLite in a separate thread", async (path) => await openSqliteWorker({ path }), sqlite);
 
 const stores = {
   "SQLite in this thread": async (path: string) => await openSqlite({ path }),
-  "SQLite in a thread of its own": async (path: string) => await openSqliteWorker({ path }),
+  "SQLite in a separate thread": async (path: string) => await openSqliteWorker({ path }),
 } as const;
 
 /** How much a store may delay its host's timers. */

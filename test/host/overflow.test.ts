@@ -143,7 +143,7 @@ describe("overflow on the host", () => {
   describe("guarantee 20: overflow rescue always has a path without a model, on the host", () => {
     const troubles: Readonly<Record<string, Reply>> = {
       refuses: { kind: "error", status: 500 },
-      "is not let in": { kind: "error", status: 401 },
+      "is refused with 401": { kind: "error", status: 401 },
       "does not answer": { kind: "hang" },
     };
     for (const [trouble, answer] of Object.entries(troubles)) {

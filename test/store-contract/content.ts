@@ -63,7 +63,7 @@ const messages: Readonly<Record<string, HostMessage>> = {
   "string content": { role: "user", content: "hello" },
   "empty string content": { role: "user", content: "" },
   "string content with more around it": { content: "hello", role: "user", timestamp: 1_763_681_581_544 },
-  "string content a database cannot hold": { role: "user", content: "\ud800 and \0" },
+  "string content a database cannot store": { role: "user", content: "\ud800 and \0" },
   "no blocks": { role: "assistant", content: [], stopReason: "aborted" },
   "no content": { role: "assistant", errorMessage: "overloaded" },
   "null content beside calls": {
@@ -86,7 +86,7 @@ const messages: Readonly<Record<string, HostMessage>> = {
   },
   "an unknown role": { role: "bashExecution", command: "ls", output: "a b", exitCode: 0 },
   "an empty role": { role: "", content: "whose?" },
-  "a role a database cannot hold": { role: "\udc00", content: "whose?" },
+  "a role a database cannot store": { role: "\udc00", content: "whose?" },
   "fields named like parts of an object": JSON.parse(
     '{"role":"user","content":"x","__proto__":{"a":1},"constructor":2}',
   ) as HostMessage,
