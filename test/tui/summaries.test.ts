@@ -85,7 +85,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     for (const words of [
       /│ sum_\w+ +d0 leaf/,
       /│ when +2025-11-08 18:00 – 18:06 UTC/,
-      /│ level +truncated: cut short: no attempt was/,
+      /│ level +truncated: cut short, no usable answer/,
       /│ used in +sum_/,
       /│ Do season tickets carry a photo\?/,
     ])
