@@ -98,7 +98,7 @@ describe("the conversations screen", () => {
       await robot.sees(/1 finding; press h to see it/);
       await robot.sees(/19 h ago +1 finding/);
       await robot.press("h");
-      await robot.sees("nothing lost or broken, 1 warning: 98 messages, 34 summaries checked");
+      await robot.sees("nothing lost or broken, but 1 warning: 98 messages, 34 summaries checked");
       await robot.press("escape", "G", "h");
       await robot.sees("conversation 3 is healthy: 4 messages and 0 summaries checked");
     });

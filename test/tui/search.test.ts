@@ -104,7 +104,7 @@ describe("searching", () => {
     await at({ kind: "search", conversation: null }, async (robot) => {
       await robot.press("tab");
       await robot.type("twel.e (");
-      await robot.sees(/regular expression: .*group/i);
+      await robot.sees(/invalid regular expression .*: .*group/i);
       await robot.press("backspace", "backspace");
       await robot.sees("twelve bicycles");
       await robot.press("ctrl+u");

@@ -204,7 +204,7 @@ describe("looking at a database", () => {
       await unwritable.sees(first);
       await unwritable.sees("read-only");
       unwritable.press("R");
-      await unwritable.sees("this file cannot be written to by you");
+      await unwritable.sees("you have no write permission for this file");
       await inUnwritable.sees("check who owns the file and its folder");
       for (const terminal of [unwritable, inUnwritable]) {
         terminal.press("ctrl+c");
