@@ -24,7 +24,8 @@ export function differences(path: string, original: string, of: "everything" | "
 
 function differencesIn(db: DatabaseSync, table: string, leftOut: readonly string[] | "all"): readonly string[] {
   const columns = db.prepare(`PRAGMA main.table_info(${table})`).all();
-  const keys = columns.filter(({ pk }) => Number(pk) > 0).map(({ name }) => String(name));
+  const primary = columns.filter(({ pk }) => Number(pk) > 0).map(({ name }) => String(name));
+  const keys = primary.length === 0 ? ["rowid"] : primary;
   const compared = columns.map(({ name }) => String(name)).filter((name) => !leftOut.includes(name));
   const of = (alias: string, names: readonly string[]): string => names.map((name) => `${alias}.${name}`).join(", ");
   const same = keys.map((key) => `a.${key} = b.${key}`).join(" AND ");
