@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import type { ConversationId, MessageId, NewMessage } from "../../src/core/model/types.ts";
+import { messageIdOf } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import type { DeepConversation } from "../support/deep-conversation.ts";
@@ -85,7 +86,7 @@ describe("reading the messages", () => {
   });
 
   it("expands a message in place, and shows it full screen", async () => {
-    const at = 91 as MessageId;
+    const at = messageIdOf(made.deep, 91);
     await reading(
       async (robot) => {
         assert.match(screen(robot), /▸ tool .*msg_1-91\n┃ {3}← read {2}1\. lifeboats: point 1 .*… 13 lines/);
@@ -147,7 +148,7 @@ describe("reading the messages", () => {
         await robot.press("S");
         await robot.sees("no summary covers this message yet");
       },
-      { at: 19 as MessageId },
+      { at: messageIdOf(made.deep, 19) },
     );
   });
 
@@ -157,7 +158,7 @@ describe("reading the messages", () => {
         await robot.sees("✗ msg_1-4000 is not in this conversation");
         await robot.sees("message 98 of 98");
       },
-      { at: 4_000 as MessageId },
+      { at: messageIdOf(made.deep, 4_000) },
     );
   });
 
