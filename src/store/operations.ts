@@ -9,7 +9,9 @@ import { dissolve } from "./maintenance/dissolve.ts";
 import { forget, planForget } from "./maintenance/forget.ts";
 import { holderOf } from "./search/shared-files.ts";
 import { journal } from "./journal/read.ts";
-import { ledger, recordFile } from "./ledger/ledger.ts";
+import { recordFile } from "./ledger/files.ts";
+import { grants } from "./ledger/grants.ts";
+import { modelCalls } from "./ledger/model-calls.ts";
 import { manifest } from "./conversation/subtree.ts";
 import { fix, sweepOrphans } from "./maintenance/fix.ts";
 import * as read from "./conversation/reads.ts";
@@ -68,7 +70,8 @@ export const writes = {
   sweepOrphans,
   undo,
   saveDraft,
-  ...ledger,
+  ...grants,
+  ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
 
 /** The rows' part of what also touches files or the clock. */

@@ -1,8 +1,10 @@
-/** Numbers and session keys that must be unique across all conversations. */
+/** Gives out ids and numbers, and records which conversation is active in each session. */
 
+import { LcmError } from "../core/base/errors.ts";
+import { idDigits } from "../core/model/types.ts";
 import type { ConversationId } from "../core/model/types.ts";
 import { count, sql } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { Script, ScriptDeps } from "./script.ts";
 
 /** A number that was never given before to a conversation, or to an operator's change. */
 export const freshNumber = (kind: "conversations" | "changes"): Script<number> =>
@@ -10,6 +12,22 @@ export const freshNumber = (kind: "conversations" | "changes"): Script<number> =
     sql`INSERT INTO registry (kind, number) VALUES (${kind}, 1)
         ON CONFLICT (kind, session_key, agent_id) DO UPDATE SET number = number + 1 RETURNING number`,
   );
+
+/** The 16 digits of a new summary's or file's id in a conversation. */
+export function* freshDigits(
+  deps: ScriptDeps,
+  id: ConversationId,
+  isTaken: (digits: string) => Script<boolean>,
+): Script<string> {
+  const triesMax = 8;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const digits = idDigits(id, deps.hex16());
+    if (!(yield* isTaken(digits))) return digits;
+  }
+  throw new LcmError("unavailable", `no free id in ${triesMax} tries`, {
+    hint: "the source of random ids repeats itself",
+  });
+}
 
 /** Makes this the conversation that the session's host writes to. A session without a key has no entry. */
 export function* activate(id: ConversationId, sessionKey: string | null, agent: string | null): Script<void> {

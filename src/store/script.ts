@@ -4,7 +4,8 @@
  */
 
 import type { Timestamp } from "../core/base/time.ts";
-import type { Store } from "../core/model/store.ts";
+import type { ForgetPlan, Store } from "../core/model/store.ts";
+import type { ConversationId } from "../core/model/types.ts";
 
 export type Value = null | number | string | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;
@@ -27,10 +28,21 @@ export interface Transactions {
   readonly write: <T>(script: () => Script<T>) => Promise<T>;
 }
 
-/** What scripts need from outside: the time, and random hexadecimal digits for ids. */
+/** What scripts need from outside: the time, random hexadecimal digits for ids, and tables that are not ours. */
 export interface ScriptDeps {
   readonly now: () => Timestamp;
   readonly hex16: () => string;
+  readonly leftovers: Leftovers;
+}
+
+/** What another program left in the database beside our tables. */
+export interface Leftovers {
+  /** How many of its rows contain a secret. */
+  count(secret: string): Script<number>;
+  /** Removes what was kept of a message, or a secret wherever it is. */
+  forget(target: ForgetPlan["target"]): Script<void>;
+  /** Removes what was kept of these conversations. Their own rows must still exist. */
+  remove(conversations: readonly ConversationId[]): Script<void>;
 }
 
 type ScriptOf<Method, Given extends readonly unknown[]> = Method extends (...args: infer Args) => Promise<infer Result>

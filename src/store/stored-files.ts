@@ -7,7 +7,7 @@ import type { ContentFacts, ContentStore } from "../core/model/content-store.ts"
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
 import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts";
 import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
-import { freshFileId } from "./ledger/ledger.ts";
+import { freshFileId } from "./ledger/files.ts";
 import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
 import { beyond, reads } from "./operations.ts";
 import { toStoredFile } from "./rows.ts";

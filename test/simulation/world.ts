@@ -14,6 +14,7 @@ import { beyond, writes } from "../../src/store/operations.ts";
 import { indexBatch } from "../../src/store/search/indexing.ts";
 import { searchIndex } from "../../src/store/sqlite/search-index.ts";
 import type { Script } from "../../src/store/script.ts";
+import { leftovers } from "../../src/store/sqlite/leftovers.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, flattened } from "../support/lossless.ts";
 import type { HostList } from "../support/lossless.ts";
@@ -107,6 +108,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const deps = {
     now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp,
     hex16: () => random.hex16(),
+    leftovers,
   };
   let path = join(folder, "0.db");
   const reach = async (): Promise<Store> =>

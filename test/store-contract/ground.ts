@@ -19,6 +19,7 @@ import type {
 } from "../../src/core/model/types.ts";
 import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
+import { leftovers } from "../../src/store/sqlite/leftovers.ts";
 import { systemNow } from "../../src/store/sqlite/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
@@ -188,7 +189,10 @@ export const isOnDisk = (folder: string, word: string | Buffer): boolean =>
 export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
   const db = connect(path, false);
   const runner = createRunner(db);
-  runner.atomically("BEGIN IMMEDIATE", beyond.forget({ now: systemNow, hex16: () => "0".repeat(16) }, null, plan));
+  runner.atomically(
+    "BEGIN IMMEDIATE",
+    beyond.forget({ now: systemNow, hex16: () => "0".repeat(16), leftovers }, null, plan),
+  );
   runner.forgetStatements();
   db.close();
 }

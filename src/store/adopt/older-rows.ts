@@ -32,8 +32,6 @@ export const taken = {
 export type TakenTable = keyof typeof taken;
 export const takenTables = Object.keys(taken) as readonly TakenTable[];
 
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 export function defineFunctions(db: DatabaseSync): void {

@@ -9,13 +9,13 @@ import { conversationIn, partTypes, roles } from "../../core/model/types.ts";
 import type { Part } from "../../core/model/types.ts";
 import { understandMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
-import { asText, asTextOrNull, epoch, int, quoted, taken } from "./older-rows.ts";
+import { asText, asTextOrNull, epoch, int, taken } from "./older-rows.ts";
 import type { Row, TakenTable } from "./older-rows.ts";
 import { asMessage } from "../rows.ts";
 import { newId } from "../sqlite/renumber.ts";
 import { parseTimestamp } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
-import { columnsOf } from "../sqlite/pragma.ts";
+import { columnsOf, quoted } from "../sqlite/pragma.ts";
 
 export function copyMessages(
   db: DatabaseSync,

@@ -12,7 +12,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { deriveRows } from "../../core/maintenance/plan-fix.ts";
 import { stampVersion } from "../sqlite/migrate.ts";
-import { asText, defineFunctions, epoch, insertFrom, int, quoted, taken, takenTables } from "./older-rows.ts";
+import { asText, defineFunctions, epoch, insertFrom, int, taken, takenTables } from "./older-rows.ts";
 import type { TakenTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
@@ -20,7 +20,7 @@ import { indexes, tables } from "../sqlite/schema.ts";
 import { searchTables } from "../sqlite/search-index.ts";
 import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/renumber.ts";
 import { bonesOf } from "../maintenance/inspect-facts.ts";
-import { columnsOf, tableNames } from "../sqlite/pragma.ts";
+import { columnsOf, tableNames, quoted } from "../sqlite/pragma.ts";
 import { createRunner } from "../sqlite/runner.ts";
 
 export interface Rebuilt {

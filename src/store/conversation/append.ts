@@ -11,7 +11,7 @@ import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Par
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
 import { count, first, int, sql, text } from "../script.ts";
-import type { Row, Script, ScriptDeps } from "../script.ts";
+import type { Row, Script, ScriptDeps, Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
@@ -44,18 +44,20 @@ export function* append(
   if (options.turnKey !== undefined) {
     yield sql`INSERT INTO turns (conversation_id, turn_key) VALUES (${id}, ${options.turnKey})`;
   }
-  yield sql`UPDATE conversations SET next_seq = ${end.nextSeq}, head_key = ${end.head},
-      last_message_at = ${end.latest === "" ? null : end.latest},
-      host_cursor = coalesce(${options.hostCursor ?? null}, host_cursor),
-      caught_up = caught_up + ${options.isCatchingUp === true ? stored.userMessages : 0}
-    WHERE conversation_id = ${id}`;
-  yield* adjustTotals({ now: () => end.now }, id, {
+  const totals = {
     messages: stored.messages.length,
     messageTokens: stored.tokens,
     contextItems: stored.shown,
     contextTokens: stored.shownTokens,
     contextMessages: stored.shown,
     contextMessageTokens: stored.shownTokens,
+  };
+  yield* adjustTotals({ now: () => end.now }, id, totals, {
+    next_seq: end.nextSeq,
+    head_key: end.head,
+    last_message_at: end.latest === "" ? null : end.latest,
+    ...(options.hostCursor === undefined ? {} : { host_cursor: options.hostCursor }),
+    ...(options.isCatchingUp === true ? { caught_up: end.caughtUp + stored.userMessages } : {}),
   });
   return {
     messages: stored.messages,
@@ -78,12 +80,13 @@ interface End {
   /** The last place of the context. */
   ordinal: number;
   gaps: readonly Gap[];
+  readonly caughtUp: number;
   readonly now: Timestamp;
 }
 
 function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appendable[]): Script<End> {
   const end = yield* first(
-    sql`SELECT next_seq, head_key, last_message_at,
+    sql`SELECT next_seq, head_key, last_message_at, caught_up,
                (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
                EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps
         FROM conversations WHERE conversation_id = ${id}`,
@@ -93,6 +96,7 @@ function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appenda
       headBefore: row["head_key"] as string | null,
       latest: (row["last_message_at"] ?? "") as string,
       ordinal: (row["last_ordinal"] ?? 0) as number,
+      caughtUp: int(row, "caught_up"),
       hasGaps: int(row, "has_gaps") === 1,
     }),
   );
@@ -164,7 +168,7 @@ function* store(deps: ScriptDeps, id: ConversationId, end: End, stored: Stored, 
   const messageId = lost?.messageId ?? messageIdOf(id, end.nextSeq);
   end.nextSeq = Math.max(end.nextSeq, seqOf(messageId) + 1);
   if (end.nextSeq > numbersPerConversation) throw full(id);
-  yield* insertMessage(messageId, id, message, end.now);
+  yield messageRows(messageId, id, message, end.now);
   if (lost !== null) yield* reindex("messages", messageId);
   stored.messages.push(messageId);
   stored.tokens += message.tokens;
@@ -204,28 +208,29 @@ const linkOf = (item: Appendable): NewMessage | NewEntry => (item.kind === "mess
 const contentOf = (item: Appendable): string =>
   item.kind === "message" ? textOfParts(item.message.parts) : item.entry.raw;
 
-function* insertMessage(
+/** The statements that store a message with its parts. */
+const messageRows = (
   id: MessageId,
   conversation: ConversationId,
   message: NewMessage,
   now: Timestamp,
-): Script<void> {
-  yield sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
-                                  message_key, parent_key, envelope, entry, aside, moved)
-            VALUES (${id}, ${conversation}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
-                    ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
-                    ${message.entry}, ${message.aside ?? null}, ${movedToText(message.moved)})`;
-  yield* insertParts(id, conversation, message.parts);
-}
+): readonly Statement[] => [
+  sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
+                            message_key, parent_key, envelope, entry, aside, moved)
+      VALUES (${id}, ${conversation}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
+              ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
+              ${message.entry}, ${message.aside ?? null}, ${movedToText(message.moved)})`,
+  ...partRows(id, conversation, message.parts),
+];
 
-export function* insertParts(id: MessageId, conversation: ConversationId, parts: readonly Part[]): Script<void> {
-  for (const [ordinal, part] of parts.entries()) {
-    yield sql`INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type, text_length, text_content,
-                                         tool_call_id, tool_name, metadata)
-              VALUES (${conversation}, ${id}, ${ordinal}, ${part.type}, ${part.text === null ? null : part.text.length},
-                      ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
-  }
-}
+export const partRows = (id: MessageId, conversation: ConversationId, parts: readonly Part[]): readonly Statement[] =>
+  parts.map(
+    (part, ordinal) =>
+      sql`INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type, text_length, text_content,
+                                     tool_call_id, tool_name, metadata)
+          VALUES (${conversation}, ${id}, ${ordinal}, ${part.type}, ${part.text === null ? null : part.text.length},
+                  ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`,
+  );
 
 export const movedToText = (moved: readonly MovedContent[] = []): string | null =>
   moved.length === 0 ? null : JSON.stringify(moved);

@@ -1,9 +1,8 @@
 /** Inserts the rows of new summaries, with their ids, sources and facts. */
 
-import { LcmError } from "../../core/base/errors.ts";
-import { idDigits, idIn } from "../../core/model/types.ts";
+import { idIn } from "../../core/model/types.ts";
 import type { ContextItem, ConversationId, NewSummary, SummaryId } from "../../core/model/types.ts";
-import { asSummary } from "../rows.ts";
+import { freshDigits } from "../registry.ts";
 import { count, sql } from "../script.ts";
 import type { Script, ScriptDeps } from "../script.ts";
 
@@ -74,12 +73,8 @@ export function* freshSearchId(id: ConversationId): Script<number> {
 }
 
 function* freshSummaryId(deps: ScriptDeps, id: ConversationId): Script<SummaryId> {
-  const triesMax = 8;
-  for (let tries = 0; tries < triesMax; tries++) {
-    const candidate = asSummary(`sum_${idDigits(id, deps.hex16())}`);
-    if ((yield* count(sql`SELECT 1 FROM summaries WHERE summary_id = ${candidate}`)) === 0) return candidate;
-  }
-  throw new LcmError("unavailable", `no free summary id in ${triesMax} tries`, {
-    hint: "the source of random ids repeats itself",
+  const digits = yield* freshDigits(deps, id, function* (digits) {
+    return (yield* count(sql`SELECT 1 FROM summaries WHERE summary_id = ${`sum_${digits}`}`)) > 0;
   });
+  return `sum_${digits}`;
 }

@@ -21,21 +21,20 @@ import type { Redacted } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { journalled } from "../journal/record.ts";
-import { countOlderValues, forgetOlderValues } from "../adopt/leftovers.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
 import { all, count, int, sql, statement, text } from "../script.ts";
-import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
+import type { Script, ScriptDeps, WriteScript } from "../script.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { adjustTotals } from "../totals.ts";
-import { insertParts, movedToText } from "../conversation/append.ts";
+import { movedToText, partRows } from "../conversation/append.ts";
 import { setTitle } from "../conversation/open.ts";
 import { renderedTokens } from "../../core/base/escape.ts";
 import { forgottenMark, messageName } from "../../core/model/types.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
-export const planForget: ReadScript<"planForget"> = function* (scope, target) {
-  return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(scope, target.text);
+export const planForget: WriteScript<"planForget"> = function* (deps, scope, target) {
+  return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(deps, scope, target.text);
 };
 
 function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
@@ -132,7 +131,7 @@ const titles = (scope: ConversationId | null): Script<readonly Titled[]> =>
     (row) => ({ id: asConversation(int(row, "conversation_id")), title: text(row, "title") }),
   );
 
-function* planSecret(scope: ConversationId | null, secret: string): Script<ForgetPlan> {
+function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<ForgetPlan> {
   if (secret.length < secretLengthMin) {
     throw new LcmError("invalid", `a secret to forget has at least ${secretLengthMin} characters`, {
       hint: "a shorter one would blot out parts of unrelated words",
@@ -168,7 +167,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     (row) => int(row, "journal_id"),
   );
   const called = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
-  let entries = called + (yield* countOlderValues(secret));
+  let entries = called + (yield* deps.leftovers.count(secret));
   for (const place of elsewhere) entries += (yield* rowsTelling(place, scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
@@ -181,7 +180,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
 }
 
 export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
-  const present = yield* planForget(scope, plan.target);
+  const present = yield* planForget(deps, scope, plan.target);
   if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
   const { target } = plan;
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
@@ -197,9 +196,9 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
     yield* forgetElsewhere(scope, target.text);
-    yield* forgetOlderValues(target);
+    yield* deps.leftovers.forget(target);
   } else {
-    for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
+    for (const id of plan.messages) yield* deps.leftovers.forget({ kind: "message", id });
   }
   // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
   yield sql`UPDATE conversations SET forgets = forgets + 1`;
@@ -259,7 +258,7 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
   yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
               entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
-  yield* insertParts(old.id, old.conversation, left.parts);
+  yield partRows(old.id, old.conversation, left.parts);
   yield* reindexRow("messages", old.id, left.text);
   const change = left.tokens - old.tokens;
   const shown = yield* count(

@@ -21,3 +21,5 @@ export const columnsOf = (db: DatabaseSync, table: string): ReadonlyMap<string, 
       .all(table)
       .map((row) => [String(row["name"]), String(row["type"])]),
   );
+
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -20,7 +20,7 @@ export function createForgetting(files: ScrubDeps): Pick<Store, "planForget" | "
   return {
     async planForget(scope, target) {
       await finishScrub(files);
-      const plan = await files.read(() => beyond.planForget(scope, target));
+      const plan = await files.read(() => beyond.planForget(files.deps, scope, target));
       const holders = await holdersOf(files, target, scope);
       return { ...plan, files: [...holders.files, ...holders.orphans].map(({ id }) => id) };
     },

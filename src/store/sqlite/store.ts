@@ -20,6 +20,7 @@ import { backUp } from "./backup.ts";
 import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { createHousekeeper } from "./housekeeping.ts";
+import { leftovers } from "./leftovers.ts";
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, offer } from "./runner.ts";
@@ -62,7 +63,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const housekeeper = createHousekeeper(db, path, runner, queue.settled);
   if (options.housekeeping === false || isReadOnly) housekeeper.stop();
   const { read, write, retry } = queue;
-  const deps = { now, hex16 };
+  const deps = { now, hex16, leftovers };
   const files: StoredFiles = { content: openFolder(filesDir), deps, read, write };
 
   housekeeper.wake(); // An import or adoption may have left rows to index.

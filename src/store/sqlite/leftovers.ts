@@ -1,19 +1,20 @@
 /**
- * What adopting has left beside our tables: columns and whole tables of the older program that we do not know. Nothing
- * reads them; but they may hold what somebody wants gone, so forgetting and deleting reach into them.
+ * Tables and columns of the older program that adopting left in the file. We never read them, but they may contain what a
+ * user wants gone, so forgetting and deleting reach into them.
  */
 
 import { escapedForms } from "../../core/maintenance/redact.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
-import { quoted } from "./older-rows.ts";
-import { tables } from "../sqlite/schema.ts";
+import { quoted } from "./pragma.ts";
+import { tables } from "./schema.ts";
 import { all, count, sql, statement, text } from "../script.ts";
-import type { Script } from "../script.ts";
+import type { Leftovers, Script } from "../script.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 
-/** How many rows hold the secret. */
-export function* countOlderValues(secret: string): Script<number> {
+export const leftovers: Leftovers = { count: countRows, forget: forgetIn, remove: removeRows };
+
+function* countRows(secret: string): Script<number> {
   let rows = 0;
   for (const [table, columns] of yield* olderTables()) {
     const holds = columns.map((column) => `instr(${column}, f.value)`).join(" OR ");
@@ -23,19 +24,17 @@ export function* countOlderValues(secret: string): Script<number> {
   return rows;
 }
 
-/** Forgets a message with all that was kept of it, or a secret wherever it stands. */
-export function* forgetOlderValues(target: ForgetPlan["target"]): Script<void> {
+function* forgetIn(target: ForgetPlan["target"]): Script<void> {
   for (const [table, columns] of yield* olderTables()) {
     if (target.kind === "secret") {
-      for (const column of columns) yield* blotOut(table, column, target.text);
+      for (const column of columns) yield* redact(table, column, target.text);
     } else if (columns.includes('"message_id"') && table.startsWith('"older_message')) {
       yield statement(`DELETE FROM ${table} WHERE message_id = ?`, [target.id]);
     }
   }
 }
 
-/** What was kept of these conversations, while their own rows still tell which that is. */
-export function* removeOlderValues(conversations: readonly ConversationId[]): Script<void> {
+function* removeRows(conversations: readonly ConversationId[]): Script<void> {
   const inList = "conversation_id IN (SELECT value FROM json_each(?))";
   for (const [table, columns] of yield* olderTables()) {
     if (columns.includes('"conversation_id"')) yield statement(`DELETE FROM ${table} WHERE ${inList}`, [conversations]);
@@ -51,9 +50,9 @@ export function* removeOlderValues(conversations: readonly ConversationId[]): Sc
   }
 }
 
-function* blotOut(table: string, column: string, secret: string): Script<void> {
+function* redact(table: string, column: string, secret: string): Script<void> {
   for (const form of escapedForms(secret)) {
-    // A row that becomes equal to another which must be unique goes with what it held.
+    // OR REPLACE: a row may become equal to another in a unique column.
     yield statement(
       `UPDATE OR REPLACE ${table} SET ${column} = replace(${column}, ?, ?) WHERE typeof(${column}) = 'text' AND instr(${column}, ?)`,
       [form, forgottenMark, form],
@@ -61,7 +60,7 @@ function* blotOut(table: string, column: string, secret: string): Script<void> {
   }
 }
 
-/** Tables that are not ours, with their columns, all as SQL writes them. */
+/** Tables that are not ours, with their columns, as quoted names. */
 function* olderTables(): Script<ReadonlyMap<string, readonly string[]>> {
   const found = yield* all(
     sql`SELECT l.name AS table_name, c.name AS column_name FROM pragma_table_list l, pragma_table_info(l.name) c

@@ -1,0 +1,271 @@
+/** Finds what prevents undoing a change: rows that changed since, or that others depend on now. */
+
+import type { Obstacle } from "../../core/model/changes.ts";
+import { messageName, parseMessageId } from "../../core/model/types.ts";
+import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../../core/model/types.ts";
+import { rowAt } from "./record.ts";
+import type { Columns, Image, Table, Trace } from "./record.ts";
+import type { StoredStep } from "./read.ts";
+import { reads } from "../conversation/reads.ts";
+import { asSummary, toSummaryId } from "../rows.ts";
+import { all, count, first, int, sql, text } from "../script.ts";
+import type { Script, Value } from "../script.ts";
+
+/** `way`: the change to take back first, or the summary to open up, if there is one. */
+const inTheWay = (subject: string, message: string, way: Partial<Obstacle> = {}): Obstacle => ({
+  subject,
+  change: null,
+  cover: null,
+  ...way,
+  message,
+});
+
+export const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle =>
+  inTheWay(`change ${change}`, `it was taken back already, by change ${undoneBy}`, { change: undoneBy });
+
+export const final = ({ change, operation }: JournalEntry, because: string): Obstacle =>
+  inTheWay(`change ${change}`, `${withArticle(operation)} like this cannot be taken back: ${because}`);
+
+const withArticle = (operation: string): string => `${operation === "undo" ? "an" : "a"} ${operation}`;
+
+/** So many are looked for: each means a walk through all that was journalled since. */
+const obstaclesMax = 20;
+
+/** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
+export function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obstacle[]> {
+  const found: Obstacle[] = [];
+  const expected = new Map<string, Left>();
+  const reverted = new Set<string>();
+  for (const { entry, before, after } of taken) {
+    if (found.length >= obstaclesMax) break;
+    const because = whyFinal(entry);
+    if (because !== null) {
+      found.push(final(entry, because));
+      continue;
+    }
+    if (before === null || after === null) {
+      found.push(final(entry, "what was there before has been forgotten"));
+      continue;
+    }
+    const isDeleted = new Set(before.rows.filter(({ columns }) => columns === null).map(nameOf));
+    for (const [at, image] of after.rows.entries()) {
+      const name = nameOf(image);
+      const known = expected.get(name);
+      const now = known === undefined ? yield* rowAt(image.table, image.key) : known.image.columns;
+      if (!isSame(now, image.columns)) found.push(yield* changedSince(entry, image));
+      else if (image.table === "summaries") found.push(...(yield* builtOn(entry, image, isDeleted, reverted)));
+      const columns = merged(now, before.rows[at]?.columns ?? null);
+      expected.set(name, { entry, image: { ...image, columns } });
+    }
+    for (const { table, key } of after.rows) if (table === "summaries") reverted.add(String(key["summary_id"]));
+    if (entry.operation === "transplant") found.push(...(yield* onlyCopies(entry, after)));
+  }
+  // The database keeps rows together, and would refuse with words of its own what is found here.
+  if (found.length === 0) found.push(...(yield* namingNothing(expected)), ...(yield* stillNamed(expected)));
+  return [...new Map(found.map((each) => [each.message, each])).values()];
+}
+
+/** A row as it would be when all is taken back, and the step that says so. */
+interface Left {
+  readonly entry: JournalEntry;
+  readonly image: Image;
+}
+
+/** Copies whose originals were deleted, and every other copy, are all that is left of them. */
+function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obstacle[]> {
+  const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => Number(key["message_id"]));
+  const lost = yield* count(
+    sql`SELECT count(*) FROM messages m LEFT JOIN messages o ON o.message_id = m.copied_from
+        WHERE m.message_id IN (SELECT value FROM json_each(${copies})) AND o.message_id IS NULL
+          AND m.copied_from NOT IN (
+            SELECT copied_from FROM messages WHERE copied_from IS NOT NULL
+              AND message_id NOT IN (SELECT value FROM json_each(${copies})))`,
+  );
+  return lost === 0
+    ? []
+    : [final(entry, `the originals of ${lost} messages are gone, and these copies are all there is`)];
+}
+
+/** Rows that come back and name one that was removed since. */
+function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
+  const found: Obstacle[] = [];
+  for (const { entry, image } of left.values()) {
+    if (image.columns === null) continue;
+    for (const named of namedBy(image)) {
+      const known = left.get(nameOf(named));
+      if ((known === undefined ? yield* rowAt(named.table, named.key, []) : known.image.columns) !== null) continue;
+      const subject = subjectOf(entry, named);
+      const change = (yield* laterStep(entry, named, subject))?.change ?? null;
+      const by = change === null ? "" : ` by change ${change}`;
+      found.push(inTheWay(subject, `${subject} was removed since${by}`, { change }));
+    }
+  }
+  return found;
+}
+
+/** What a row that ties others together names beside its own. */
+function namedBy({ table, key, columns }: Image): readonly Image[] {
+  const {
+    message_id: message = null,
+    summary_id: summary = null,
+    parent_summary_id: source = null,
+  } = { ...key, ...columns };
+  const of = (named: Table, name: string, id: Value): readonly Image[] =>
+    id === null ? [] : [{ table: named, key: { [name]: id }, columns: null }];
+  switch (table) {
+    case "context_items":
+      return [...of("summaries", "summary_id", summary), ...of("messages", "message_id", message)];
+    case "summary_messages":
+      return of("messages", "message_id", message);
+    case "summary_parents":
+      return of("summaries", "summary_id", source);
+    case "message_parts":
+    case "messages":
+    case "summaries":
+      return [];
+  }
+}
+
+/** Rows that go while others, which stay, name them. */
+function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
+  const going = (table: Table, name: string): string =>
+    JSON.stringify(
+      [...left.values()].flatMap(({ image }) =>
+        image.table === table && image.columns === null ? [image.key[name] ?? null] : [],
+      ),
+    );
+  const [messages, summaries] = [going("messages", "message_id"), going("summaries", "summary_id")];
+  const shown = yield* all(
+    sql`SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
+        WHERE summary_id IN (SELECT value FROM json_each(${summaries}))
+        UNION ALL
+        SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
+        WHERE ${messages} <> '[]' AND message_id IN (SELECT value FROM json_each(${messages}))`,
+    (row) => ({
+      place: nameOf({ table: "context_items", key: { at: int(row, "conversation_id"), ordinal: int(row, "ordinal") } }),
+      where: `the context of conversation ${int(row, "conversation_id")}`,
+      summary: row["summary_id"] === null ? null : toSummaryId(row),
+      message: Number(row["message_id"] ?? 0) as MessageId,
+    }),
+  );
+  const tied = yield* all(
+    sql`SELECT DISTINCT summary_id FROM summary_messages
+        WHERE message_id IN (SELECT value FROM json_each(${messages}))
+          AND summary_id NOT IN (SELECT value FROM json_each(${summaries}))`,
+    toSummaryId,
+  );
+  return [
+    ...shown
+      .filter(({ place }) => !left.has(place))
+      .map(({ where, summary, message }) =>
+        inTheWay(where, `${summary ?? messageName(message)} stands in ${where} now`, { cover: summary }),
+      ),
+    ...tied.map((id) => inTheWay(id, `${id} was made since from messages that would go`, { cover: id })),
+  ];
+}
+
+/** Forgotten and deleted is for good. A transplant keeps no copy of its copies. */
+function whyFinal({ operation, subject }: JournalEntry): string | null {
+  if (operation === "forget") return "what is forgotten is gone";
+  if (operation === "prune") return "its rows are gone; an archive or a backup has them";
+  const [source, target] = subject.split(" → ");
+  if (operation === "undo" && target !== undefined) return `\`lcm transplant ${source} ${target}\` copies them again`;
+  return null;
+}
+
+const nameOf = ({ table, key }: Pick<Image, "table" | "key">): string => `${table} ${Object.values(key).join()}`;
+
+const merged = (now: Columns | null, was: Columns | null): Columns | null => (was === null ? null : { ...now, ...was });
+
+/** Whether a row is as it was left: as far as the image knows it. */
+export function isSame(now: Columns | null, image: Columns | null): boolean {
+  if (now === null || image === null) return now === image;
+  return Object.entries(image).every(([name, value]) => (now[name] ?? null) === value);
+}
+
+function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
+  const subject = subjectOf(entry, image);
+  const later = yield* laterStep(entry, image, subject);
+  if (later !== null) {
+    const { change, operation } = later;
+    const message = `${subject} was changed since by change ${change}, ${withArticle(operation)}`;
+    return operation === "forget"
+      ? inTheWay(subject, `${message}, which is for good`)
+      : inTheWay(subject, message, { change });
+  }
+  const cover = yield* coverOf(subject, entry.conversation);
+  const folded = `${subject} was folded since: ${cover} stands for it now`;
+  return inTheWay(subject, cover === null ? `${subject} has changed since` : folded, { cover });
+}
+
+/** The newest step of an operator that touched this row since and still holds. */
+const laterStep = (
+  { id }: JournalEntry,
+  { table, key }: Image,
+  subject: string,
+): Script<{ readonly change: number; readonly operation: string } | null> =>
+  first(
+    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL
+          AND (instr(after_json, ${String(Object.values(key).at(-1))}) OR instr(after_json, ${subject})) AND (
+          EXISTS (SELECT 1 FROM json_each(after_json, '$.rows') r
+                  WHERE r.value ->> 'table' = ${table} AND r.value -> 'key' = json(${JSON.stringify(key)}))
+          OR operation = 'forget' AND EXISTS (SELECT 1 FROM json_each(after_json, '$.summaries') WHERE value = ${subject}))
+        ORDER BY operation = 'undo', journal_id DESC LIMIT 1`,
+    (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
+  );
+
+/** What a person would call this row. */
+function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Image): string {
+  const summary = table === "context_items" ? columns?.["summary_id"] : key["summary_id"];
+  if (typeof summary === "string") return summary;
+  const message = table === "context_items" ? columns?.["message_id"] : key["message_id"];
+  if (typeof message === "number") return messageName(message as MessageId);
+  return `the context of conversation ${conversation}`;
+}
+
+/** The summary of the context that stands for a message or summary now. */
+const coverOf = (subject: string, conversation: ConversationId | null): Script<SummaryId | null> =>
+  first(
+    sql`WITH RECURSIVE above(summary_id) AS (
+          SELECT summary_id FROM summary_messages WHERE message_id = ${parseMessageId(subject)}
+          UNION SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${subject}
+          UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
+        )
+        SELECT summary_id FROM context_items
+        WHERE conversation_id = ${conversation} AND summary_id IN (SELECT summary_id FROM above) LIMIT 1`,
+    toSummaryId,
+  );
+
+/** Summaries that were written from a text that is to go, or that were tied or carried to a row that is. */
+function* builtOn(
+  entry: JournalEntry,
+  image: Image,
+  isDeleted: ReadonlySet<string>,
+  reverted: ReadonlySet<string>,
+): Script<readonly Obstacle[]> {
+  const id = String(image.key["summary_id"]);
+  const goes = isDeleted.has(nameOf(image));
+  if (!goes && image.columns?.["content"] === undefined) return [];
+  const derived = yield* all(
+    sql`SELECT s.summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
+        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} OR s.updated_at > ${entry.at}
+          OR s.updated_at = ${entry.at} AND EXISTS (
+            SELECT 1 FROM journal WHERE journal_id > ${entry.id} AND subject = s.summary_id AND undone_by IS NULL
+              AND operation IN ('rewrite', 'repair')))
+        ORDER BY s.search_id`,
+    toSummaryId,
+  );
+  const found: Obstacle[] = [];
+  for (const subject of derived) {
+    if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
+    const later = yield* laterStep(entry, { table: "summaries", key: { summary_id: subject }, columns: null }, subject);
+    const by = later === null ? "" : ` by change ${later.change}`;
+    const way = later === null ? { cover: subject } : { change: later.change };
+    found.push(inTheWay(subject, `${subject} was written since from ${id}${by}`, way));
+  }
+  if (goes) {
+    for (const subject of yield* reads.carriedBy(asSummary(id)))
+      found.push(inTheWay(subject, `${subject} carries the text of ${id} over`));
+  }
+  return found;
+}

@@ -1,0 +1,54 @@
+/** Counts model calls and refuses those that may not be made; records compactions. */
+
+import { LcmError } from "../../core/base/errors.ts";
+import type { OpenBreaker } from "../../core/model/store.ts";
+import type { Timestamp } from "../../core/base/time.ts";
+import { mustHave } from "../conversation/reads.ts";
+import { toOpenBreaker } from "../rows.ts";
+import { count, first, sql } from "../script.ts";
+import type { Script, WriteScripts } from "../script.ts";
+
+export const modelCalls = {
+  /** A call that may not be made is no call, and leaves no row. */
+  *beginCall(deps, call, bounds) {
+    const breaker = bounds.breakerSince === null ? null : yield* breakerOf(call.provider, bounds.breakerSince);
+    if (breaker !== null) {
+      const message = `${call.provider} did not accept the credential at ${breaker.at} (${breaker.model}), and is not asked again yet`;
+      return { kind: "refused", refusal: "breaker", message };
+    }
+    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at >= ${bounds.windowSince}`);
+    if (made >= bounds.callsMax) {
+      const message = `${made} model calls since ${bounds.windowSince}, of ${bounds.callsMax} allowed`;
+      return { kind: "refused", refusal: "ceiling", message };
+    }
+    const id = yield* count(
+      sql`INSERT INTO model_usage (at, conversation_id, purpose, provider, model, input_tokens, output_tokens, result,
+                                   duration_ms)
+          VALUES (${deps.now()}, ${call.conversation}, ${call.purpose}, ${call.provider}, ${call.model}, 0, 0, 'open', 0)
+          RETURNING usage_id`,
+    );
+    return { kind: "granted", id };
+  },
+
+  *endCall(_, id, { inputTokens, outputTokens, result, durationMs }) {
+    const ended = yield sql`UPDATE model_usage SET input_tokens = ${inputTokens}, output_tokens = ${outputTokens},
+        result = ${result}, duration_ms = ${durationMs} WHERE usage_id = ${id} RETURNING usage_id`;
+    if (ended.length === 0) throw new LcmError("not_found", `there is no model call ${id}`);
+  },
+
+  *recordCompaction(_, record) {
+    yield* mustHave(record.conversation);
+    yield sql`INSERT INTO compactions (conversation_id, at, mode, outcome, message, passes, tokens_before, tokens_after,
+                                       duration_ms)
+              VALUES (${record.conversation}, ${record.at}, ${record.mode}, ${record.outcome}, ${record.message},
+                      ${record.passes}, ${record.tokensBefore}, ${record.tokensAfter}, ${record.durationMs})`;
+  },
+} satisfies WriteScripts;
+
+/** The newest call that tells whether the credential is accepted decides: one that was cut short, or came too often, does not. */
+const breakerOf = (provider: string, since: Timestamp): Script<OpenBreaker | null> =>
+  first(
+    sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result IN ('ok', 'auth')
+          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at >= ${since}`,
+    toOpenBreaker,
+  );
