@@ -64,8 +64,6 @@ function hintOf({ name, mimeType }: About): { readonly describe: Describe; reado
   return null;
 }
 
-// ── Bytes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const openings: readonly (readonly [string, string])[] = [
   ["iVBORw0KGgo", "a PNG picture"],
   ["/9j/", "a JPEG picture"],
@@ -93,8 +91,6 @@ function describeBinary(content: string): readonly string[] | null {
   if (odd <= head.length / 20) return null;
   return [`Binary data, ${formatCount(content.length)} characters. Not readable as text.`];
 }
-
-// ── Changes and markup ───────────────────────────────────────────────────────────────────────────────────────────────
 
 function describeDiff(content: string): readonly string[] | null {
   if (!/^(?:diff --git |@@ -\d+|--- .+\n\+\+\+ )/m.test(content.slice(0, 4_000))) return null;
@@ -141,8 +137,6 @@ function describeMarkup(content: string): readonly string[] | null {
       : []),
   ];
 }
-
-// ── Logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const lineTime = either(
   /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?Z?/,
@@ -194,8 +188,6 @@ function describeLog(content: string, hint: string | null): readonly string[] | 
     `Last line: ${quote(lastLine(content))}`,
   ];
 }
-
-// ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Combines patterns of the same flags. */
 function either(...patterns: readonly RegExp[]): RegExp {
@@ -320,8 +312,6 @@ function guessLanguage(content: string): Language | undefined {
   const most = Math.max(...scores);
   return most >= 2 && most >= lines.length / 40 ? languages[scores.indexOf(most)] : undefined;
 }
-
-// ── Prose ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function describeMarkdown(content: string, hint: string | null): readonly string[] | null {
   const headings: Parameters<typeof outline>[1][number][] = [];

@@ -24,8 +24,6 @@ export interface MoveOptions {
   readonly explore?: (content: string, about: Pick<StoredFile, "name" | "mimeType">) => Promise<string>;
 }
 
-// ── Moving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /**
  * Moves these pieces of a message into files, then encodes it. Idempotent by content: the same message again gives the
  * same files and, byte for byte, the same references.
@@ -97,8 +95,6 @@ async function isStored({ store, conversation }: MoveOptions, content: string): 
 
 const storable = <T extends string | null>(text: T): T | string =>
   text === null ? text : text.toWellFormed().replaceAll("\0", " ");
-
-// ── Finding large content ────────────────────────────────────────────────────────────────────────────────────────────
 
 type Path = MovedContent["path"];
 
@@ -178,8 +174,6 @@ const isCallField = (field: string): boolean => callFields.some((beside) => besi
 /** Reasoning goes back to its provider under a signature, or not at all. */
 const isPrivate = (word: string): boolean => isReasoning(word) || /signature|encrypted/i.test(word);
 
-// ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Moves only the `<file>` blocks of a text if that is enough; otherwise all of it except what a user wrote around it. */
 function textsOf(found: FoundString, thresholdTokens: number, isUsers: boolean): readonly LargePiece[] {
   const { path, text, holder, field } = found;
@@ -255,8 +249,6 @@ const nameIn = (holder: JsonObject): string | null =>
 const stringOf = (holder: JsonObject, fields: readonly string[]): string | null =>
   fields.map((field) => holder[field]).find((value) => typeof value === "string") ?? null;
 
-// ── Pictures ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
 
 /** Whether a string is bytes as base64: `{ data, mimeType }`, `{ type: "base64", media_type, data }`, `data:…;base64,…`. */
@@ -277,8 +269,6 @@ const isCanonicalBase64 = (text: string): boolean =>
   text.length % 4 === 0 &&
   /(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$/.test(text.slice(-4)) &&
   !/[^A-Za-z0-9+/]/.test(text.slice(0, -4));
-
-// ── Restoring ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Page size for reading all messages back: small enough for a hundred large pictures. */
 export const messagesPerPage = 100;
@@ -361,8 +351,6 @@ async function contentOf(store: Store, id: FileId): Promise<string | LcmError> {
     throw error;
   }
 }
-
-// ── A string inside a message ────────────────────────────────────────────────────────────────────────────────────────
 
 type StringRange = Pick<MovedContent, "path" | "from" | "length">;
 

@@ -149,8 +149,6 @@ function orphaned(files: number): PendingFinding {
   return finding("file_orphaned", "files", `orphaned files in its folder: ${files}, ${left}`);
 }
 
-// ── The one invariant ────────────────────────────────────────────────────────────────────────────────────────────────
-
 function inspectInvariant(skeleton: Skeleton, right: Derivation): readonly PendingFinding[] {
   const walked = flatten(skeleton.context, (summary) => skeleton.sources.get(summary));
   const { lost, doubled } = coverage(walked.messages, skeleton.messageIds, skeleton.asides);
@@ -227,8 +225,6 @@ const oddTimes = (skeleton: Skeleton, { times }: Derivation): readonly PendingFi
     const invalid = `its time is “${time}”, which is not a time; ${onlyBackup}`;
     return [finding("odd_time", messageName(id), invalid, { remedy: "restore" })];
   });
-
-// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function inspectSummaries(skeleton: Skeleton, right: Derivation): readonly PendingFinding[] {
   const byId = new Map(skeleton.summaries.map((summary) => [summary.id, summary]));
@@ -339,8 +335,6 @@ function unusedIn(skeleton: Skeleton): (summary: SummaryFacts) => boolean {
 const unused = (id: SummaryId): PendingFinding =>
   finding("unused_summary", id, `${id} is unused: it is not in the context, and no summary was made from it`);
 
-// ── The file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const { problems, dangling, orphanedRows, orphanedSearchEntries: entries } = integrity;
   return [
@@ -357,8 +351,6 @@ export function inspectFile(integrity: Integrity): readonly Finding[] {
       : [finding("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
   ].map((each) => each(null));
 }
-
-// ── Inspecting a database ────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface InspectProgress {
   readonly conversation: ConversationId;

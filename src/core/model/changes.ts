@@ -34,8 +34,6 @@ export interface Changed {
   readonly change: number;
 }
 
-// ── Rewriting, dissolving, transplanting ─────────────────────────────────────────────────────────────────────────────
-
 export interface RewritePlan {
   readonly summary: SummaryId;
   readonly revision: number;
@@ -81,8 +79,6 @@ export type Transplanted =
   /** The source's context has no summary. */
   | { readonly kind: "empty" };
 
-// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Facts of a summary that follow from its sources. Times are as stored, and may be invalid. */
 export interface DerivedFacts {
   readonly kind: "leaf" | "condensed";
@@ -115,8 +111,6 @@ export interface ConversationFix {
   readonly unindexed: readonly (MessageId | SummaryId)[];
 }
 
-// ── The journal, and undo ────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface JournalFilter {
   readonly conversation?: ConversationId;
   readonly change?: number;
@@ -148,8 +142,6 @@ export type Undone =
   | (Changed & { readonly kind: "undone"; readonly entries: number })
   | { readonly kind: "blocked"; readonly obstacles: readonly Obstacle[] };
 
-// ── Pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The size of a conversation, and what depends on it. */
 export interface Extent {
   readonly conversation: ConversationId;
@@ -179,8 +171,6 @@ export interface Archived {
   readonly bytes: number;
   readonly files: number;
 }
-
-// ── Forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What a redaction would change. The store computes it, the operator sees it, and applying it checks it again. */
 export interface ForgetPlan {

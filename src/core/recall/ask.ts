@@ -117,8 +117,6 @@ const createInquiry = (report: Inquiry["report"]): Inquiry => ({
 /** Best effort: a grant that cannot be revoked expires by itself. */
 const revoke = async (store: Store, grant: GrantId): Promise<void> => await store.revokeGrant(grant).catch(ignore);
 
-// ── Finding and reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Where to read, before anything is read under a grant. */
 interface Seeds {
   readonly conversations: readonly ConversationId[];
@@ -286,8 +284,6 @@ function noteRead(inquiry: Inquiry, { summaries, messages, tokens }: Read): void
   inquiry.report({ kind: "reading", ids: [...summaries, ...messages.map(messageName)], tokens });
 }
 
-// ── Delegates ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function answerBy(delegate: Delegate, grant: GrantId, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
   const { maxTokens = maxTokensDefault, signal } = request;
   const tools = (request.tools ?? []).map((tool): DelegateTool => ({
@@ -373,8 +369,6 @@ function byModel(model: Model, { conversations }: Seeds, inquiry: Inquiry): Dele
     return await runToolLoop(model, { ...task, conversation, onStep, tools: callable });
   };
 }
-
-// ── Excerpts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The best excerpts so far. Synchronous, so it works at the deadline. */
 function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string | null): Answer {
