@@ -9,8 +9,7 @@ import type { Lcm } from "../core/lcm.ts";
 import type { GrantId } from "../core/model/types.ts";
 import type { Model } from "../core/model/store.ts";
 import type { ReachRequest, Reach, Reader } from "../core/recall/scope.ts";
-import { checkArguments } from "./arguments.ts";
-import type { ArgumentsOf, Parameters } from "./arguments.ts";
+import { checkArguments, type ArgumentsOf, type Parameters } from "./arguments.ts";
 import type { JsonObject } from "../core/base/json.ts";
 
 export interface ToolContext {

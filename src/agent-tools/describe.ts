@@ -3,16 +3,13 @@
 import { conversationOf, messageRuns } from "../core/recall/describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "../core/recall/describe.ts";
 import { readGranted } from "../core/recall/grants.ts";
-import { messageName } from "../core/model/types.ts";
-import type { FileId, SummaryId } from "../core/model/types.ts";
+import { messageName, type FileId, type SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
-import { reachOf } from "../core/recall/scope.ts";
-import type { ReachRequest } from "../core/recall/scope.ts";
+import { reachOf, type ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
 import { heading, quoteName } from "./text.ts";
-import { defineTool, withinGrant } from "./define.ts";
-import type { ToolContext, ToolResult } from "./define.ts";
+import { defineTool, withinGrant, type ToolContext, type ToolResult } from "./define.ts";
 import { formatRange } from "../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 

@@ -9,8 +9,7 @@ import { allConversations, conversationId, textOf, tokenCapOf } from "./argument
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
-import { defineTool } from "./define.ts";
-import type { Tool, ToolContext } from "./define.ts";
+import { defineTool, type Tool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { withDeadline } from "../core/base/deadline.ts";

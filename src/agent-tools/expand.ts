@@ -3,8 +3,7 @@
 import type { Expansion } from "../core/recall/expand.ts";
 import { chargesOf, readGranted } from "../core/recall/grants.ts";
 import { LcmError } from "../core/base/errors.ts";
-import { isSummaryId, messageName } from "../core/model/types.ts";
-import type { SummaryId } from "../core/model/types.ts";
+import { isSummaryId, messageName, type SummaryId } from "../core/model/types.ts";
 import { conversationId, textOf, tokenCapOf } from "./arguments.ts";
 import { block, leftOutLine } from "./text.ts";
 import { defineTool, withinGrant } from "./define.ts";

@@ -4,14 +4,12 @@ import type { Lcm } from "../core/lcm.ts";
 import { messageName } from "../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchResult } from "../core/model/store.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
-import { reachOf } from "../core/recall/scope.ts";
-import type { Reach } from "../core/recall/scope.ts";
+import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
 import { heading, quoteName } from "./text.ts";
-import { defineTool } from "./define.ts";
-import type { ToolContext } from "./define.ts";
+import { defineTool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/format.ts";
 

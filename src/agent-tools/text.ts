@@ -4,15 +4,13 @@
  */
 
 import type { Expanded } from "../core/recall/expand.ts";
-import { messageName } from "../core/model/types.ts";
-import type { ConversationId } from "../core/model/types.ts";
+import { messageName, type ConversationId } from "../core/model/types.ts";
 import type { AskProgress } from "../core/recall/ask-types.ts";
 import type { RecentItem } from "../core/recall/recent.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import type { ToolContext } from "./define.ts";
-import { formatRange } from "../core/base/time.ts";
+import { formatRange, type Timestamp } from "../core/base/time.ts";
 import { formatCount, plural } from "../core/base/format.ts";
-import type { Timestamp } from "../core/base/time.ts";
 
 const nameCharsMax = 80;
 

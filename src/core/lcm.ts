@@ -1,9 +1,7 @@
 /** The façade that the library, CLI, TUI and plugins use: one method per verb, each in the file named after it. */
 
-import { assemble } from "./assembly/assemble.ts";
-import type { Assembly } from "./assembly/assemble.ts";
-import { compact } from "./compaction/compact.ts";
-import type { CompactReport, CompactRequest } from "./compaction/compact.ts";
+import { assemble, type Assembly } from "./assembly/assemble.ts";
+import { compact, type CompactReport, type CompactRequest } from "./compaction/compact.ts";
 import { beforeDeadline } from "./base/deadline.ts";
 import { expandQuery } from "./recall/ask.ts";
 import { describeWith } from "./ingest/file-preview-model.ts";
@@ -20,21 +18,18 @@ import { examine, inspect } from "./maintenance/inspect.ts";
 import { applyFixes, planFixes } from "./maintenance/apply-fix.ts";
 import type { ConversationId } from "./model/types.ts";
 import type { Clock, Model, Store } from "./model/store.ts";
-import { builtInTemplates } from "./prompts/summary.ts";
-import type { Templates } from "./prompts/summary.ts";
+import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
 import { recent } from "./recall/recent.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
 import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./maintenance/rewrite.ts";
-import { resolveSettings } from "./model/settings.ts";
-import type { Settings } from "./model/settings.ts";
+import { resolveSettings, type Settings } from "./model/settings.ts";
 import { meter, spendOf } from "./model-calls/metering.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { findConversation, mustFind } from "./model/find-conversation.ts";
 import { checkBudget, promptBudgetDefault } from "./model/prompt-cost.ts";
-import { due } from "./compaction/due.ts";
-import type { Due } from "./compaction/due.ts";
+import { due, type Due } from "./compaction/due.ts";
 
 export interface LcmDeps {
   readonly store: Store;

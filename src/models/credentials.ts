@@ -7,8 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { providerName } from "./choose-model.ts";
 import type { Renewed } from "./oauth.ts";
-import { profilePaths } from "./openclaw-files.ts";
-import type { CustomProvider, Env } from "./openclaw-files.ts";
+import { profilePaths, type CustomProvider, type Env } from "./openclaw-files.ts";
 import { fieldsOf, listOf, parseJson, textAt, valueAt } from "./read-files.ts";
 
 /** `secret` is null if none was found and none is needed. */

@@ -2,8 +2,7 @@
 
 import { join } from "node:path";
 import { LcmError } from "../core/base/errors.ts";
-import { builtInTemplates, checkTemplate, templateNames } from "../core/prompts/summary.ts";
-import type { TemplateName } from "../core/prompts/summary.ts";
+import { builtInTemplates, checkTemplate, templateNames, type TemplateName } from "../core/prompts/summary.ts";
 import { readIfThere } from "./read-files.ts";
 
 /** Files are `leaf.txt`, `condensed-d1.txt` and so on. Reports bad files as problems instead of throwing. */

@@ -9,16 +9,11 @@ import { beforeDeadline } from "../core/base/deadline.ts";
 import { assert, LcmError } from "../core/base/errors.ts";
 import type { Refusal } from "../core/model/types.ts";
 import type { Completion, CompletionRequest, Model, Refused } from "../core/model/store.ts";
-import { endpointOf } from "./choose-model.ts";
-import type { Endpoint, ModelChoice } from "./choose-model.ts";
-import { findCredential } from "./credentials.ts";
-import type { CredentialDeps } from "./credentials.ts";
-import { checkLogin, renewLogin } from "./oauth.ts";
-import type { Renewed } from "./oauth.ts";
-import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
-import type { Env } from "./openclaw-files.ts";
-import { scrub, troubleOf } from "./refusal.ts";
-import type { Failure, Trouble } from "./refusal.ts";
+import { endpointOf, type Endpoint, type ModelChoice } from "./choose-model.ts";
+import { findCredential, type CredentialDeps } from "./credentials.ts";
+import { checkLogin, renewLogin, type Renewed } from "./oauth.ts";
+import { readCustomProviders, readOpenclawConfig, type Env } from "./openclaw-files.ts";
+import { scrub, troubleOf, type Failure, type Trouble } from "./refusal.ts";
 import { callsOf, estimateInput, estimateOutput, sdkInputOf } from "./tool-steps.ts";
 
 export interface ModelDeps {

@@ -3,8 +3,7 @@
  * and change without notice.
  */
 
-import { refusalByStatus } from "../core/model/types.ts";
-import type { Refusal } from "../core/model/types.ts";
+import { refusalByStatus, type Refusal } from "../core/model/types.ts";
 import { listOf, parseJson, textAt, valueAt } from "./read-files.ts";
 
 export interface Failure {

@@ -21,8 +21,7 @@
 import type { HostMessage } from "../messages/codec.ts";
 import { createPromptBuilder, noteTokens } from "./build-prompt.ts";
 import type { BuildPrompt, BuiltPrompt, PromptMessage } from "./build-prompt.ts";
-import { cutsTo, frontMax } from "./eviction.ts";
-import type { Sizes } from "./eviction.ts";
+import { cutsTo, frontMax, type Sizes } from "./eviction.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";

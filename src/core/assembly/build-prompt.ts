@@ -3,17 +3,14 @@
  * The notes are fixed text, so that the same items always give the same bytes.
  */
 
-import { messageFromStore } from "../messages/codec.ts";
-import type { HostMessage } from "../messages/codec.ts";
+import { messageFromStore, type HostMessage } from "../messages/codec.ts";
 import type { ConversationId, Message } from "../model/types.ts";
 import { tiesOf } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
 import { tokensOf } from "./present-message.ts";
-import { isMessage } from "./prompt-items.ts";
-import type { PromptItem } from "./prompt-items.ts";
+import { isMessage, type PromptItem } from "./prompt-items.ts";
 import { timestampToMs } from "../base/time.ts";
-import { pair } from "./pair-results.ts";
-import type { Paired } from "./pair-results.ts";
+import { pair, type Paired } from "./pair-results.ts";
 
 /** A prompt within the budget. */
 export interface BuiltPrompt {

@@ -1,13 +1,11 @@
 /** Puts each tool result directly after its call, as providers require; unmatched ones become stand-ins or text. */
 
 import type { HostMessage } from "../messages/codec.ts";
-import type { Json, JsonObject } from "../base/json.ts";
 import { isMadeOf, presentBlocks } from "./present-message.ts";
-import { callsOf, matchTies, resultsOf } from "../messages/tool-calls.ts";
-import type { TiePlace } from "../messages/tool-calls.ts";
+import { callsOf, matchTies, resultsOf, type TiePlace } from "../messages/tool-calls.ts";
 import { blocksOf, isResultBlock, isResultRole, resultOfBlock, resultTo, resultToolIn } from "../messages/dialects.ts";
 import type { HostCall, HostResult } from "../messages/dialects.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
 
 /** A message of the paired list. */

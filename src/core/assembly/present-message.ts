@@ -5,7 +5,7 @@
  * id, or with the id of another call in the message, becomes text. Empty messages are left out: providers reject them.
  */
 
-import { tokensOfMessage } from "../messages/codec.ts";
+import { tokensOfMessage, type HostMessage } from "../messages/codec.ts";
 import {
   callFieldOf,
   callOfBlock,
@@ -15,9 +15,7 @@ import {
   isResultRole,
   resultOfBlock,
 } from "../messages/dialects.ts";
-import type { HostMessage } from "../messages/codec.ts";
-import type { Json } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
 
 /** Null if it is not shown; the given object itself if nothing had to change. `text` is its stored text. */

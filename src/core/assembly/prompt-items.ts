@@ -1,18 +1,15 @@
 /** Reads context items from the store as a prompt shows them, with their cost. */
 
-import { messageFromStore } from "../messages/codec.ts";
-import type { HostMessage } from "../messages/codec.ts";
+import { messageFromStore, type HostMessage } from "../messages/codec.ts";
 import { messageForPrompt } from "../ingest/large-content.ts";
 import { messageName } from "../model/types.ts";
 import type { ContextItem, Message, Sources, Summary, SummaryId } from "../model/types.ts";
 import { callFieldOf, isReasoning, isResultBlock } from "../messages/dialects.ts";
-import { tiesOf, untied } from "../messages/tool-calls.ts";
-import type { Ties } from "../messages/tool-calls.ts";
+import { tiesOf, untied, type Ties } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
 import { presentMessage, tokensOf } from "./present-message.ts";
 import { renderSummary } from "./summary-xml.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { summaryOverheadTokens } from "../model/prompt-cost.ts";
 import { shortenMessage } from "./shorten-message.ts";
 

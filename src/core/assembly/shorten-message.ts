@@ -1,11 +1,9 @@
 /** Shortens a message, for when even the fresh tail does not fit the budget. */
 
-import type { HostMessage } from "../messages/codec.ts";
-import { imageTokens, textOfMessage } from "../messages/codec.ts";
+import { imageTokens, textOfMessage, type HostMessage } from "../messages/codec.ts";
 import { callFieldOf, isBlockLabel, isMedia, isReasoning, isResultBlock } from "../messages/dialects.ts";
 import { presentMessage, tokensOf } from "./present-message.ts";
-import type { Json } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json } from "../base/json.ts";
 import { formatCount } from "../base/format.ts";
 
 /** A shortened text keeps at least this many characters. */

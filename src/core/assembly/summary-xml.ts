@@ -8,9 +8,8 @@
 
 import type { HostMessage } from "../messages/codec.ts";
 import type { Summary, SummaryId } from "../model/types.ts";
-import { timestampToMs } from "../base/time.ts";
+import { timestampToMs, type Timestamp } from "../base/time.ts";
 import { escapeAttribute, escapeText } from "../base/escape.ts";
-import type { Timestamp } from "../base/time.ts";
 
 /** `sources` are the summaries that a condensed one was made from. */
 export function renderSummary(summary: Summary, sources: readonly SummaryId[]): HostMessage {

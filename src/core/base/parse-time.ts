@@ -1,8 +1,7 @@
 /** Parses times as people and models write them, such as `yesterday`, `2h` or a local date, into UTC. */
 
 import { LcmError } from "./errors.ts";
-import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./time.ts";
-import type { Timestamp } from "./time.ts";
+import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime, type Timestamp } from "./time.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 

@@ -6,8 +6,7 @@
  */
 
 import type { ContextItem } from "../model/types.ts";
-import { safeCuts } from "../messages/tool-calls.ts";
-import type { Ties } from "../messages/tool-calls.ts";
+import { safeCuts, type Ties } from "../messages/tool-calls.ts";
 import type { Targets } from "../summarize/source.ts";
 import type { Settings } from "../model/settings.ts";
 import { sumTokens } from "../base/tokens.ts";

@@ -8,18 +8,15 @@
 
 import { LcmError } from "../base/errors.ts";
 import type { CompactionRecord, ConversationId } from "../model/types.ts";
-import { Passes } from "./passes.ts";
-import type { PassDeps, PassesEnd, PassReport, PassRequest } from "./passes.ts";
-import { depthMaxBetweenTurns, rulesOf, strictRules } from "./choose-runs.ts";
-import type { Rules } from "./choose-runs.ts";
+import { Passes, type PassDeps, type PassesEnd, type PassReport, type PassRequest } from "./passes.ts";
+import { depthMaxBetweenTurns, rulesOf, strictRules, type Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
 import { timestampToMs } from "../base/time.ts";
 import { formatCount, plural } from "../base/format.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
-import type { Due } from "./due.ts";
-import { due } from "./due.ts";
+import { due, type Due } from "./due.ts";
 
 export interface CompactDeps extends PassDeps {
   readonly clock: Clock;

@@ -5,10 +5,8 @@
 
 import { messageFromStore } from "../messages/codec.ts";
 import type { ContextItem, ConversationId, Message, MessageId } from "../model/types.ts";
-import { tiesOf, untied } from "../messages/tool-calls.ts";
-import type { Ties } from "../messages/tool-calls.ts";
-import { leafRun } from "./choose-runs.ts";
-import type { End, Rules } from "./choose-runs.ts";
+import { tiesOf, untied, type Ties } from "../messages/tool-calls.ts";
+import { leafRun, type End, type Rules } from "./choose-runs.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { tailLookback, tailStart } from "../messages/fresh-tail.ts";

@@ -3,14 +3,11 @@
 import { assert } from "../base/errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
-import { condensedRuns } from "./choose-runs.ts";
-import { condensedSource, leafSource, targetTokensOf } from "../summarize/source.ts";
-import type { End, Rules } from "./choose-runs.ts";
+import { condensedRuns, type End, type Rules } from "./choose-runs.ts";
+import { condensedSource, leafSource, targetTokensOf, type SourceFacts } from "../summarize/source.ts";
 import type { Due } from "./due.ts";
 import type { Store } from "../model/store.ts";
-import { summarize } from "../summarize/summarize.ts";
-import type { Source, SummarizeDeps } from "../summarize/summarize.ts";
-import type { SourceFacts } from "../summarize/source.ts";
+import { summarize, type Source, type SummarizeDeps } from "../summarize/summarize.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 

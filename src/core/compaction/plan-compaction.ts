@@ -1,7 +1,6 @@
 /** Predicts the passes of a compaction without calling a model or writing anything. */
 
-import { modeOf } from "./compact.ts";
-import type { CompactDeps, CompactRequest } from "./compact.ts";
+import { modeOf, type CompactDeps, type CompactRequest } from "./compact.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, ConversationId } from "../model/types.ts";
 import type { PassReport } from "./passes.ts";
@@ -10,8 +9,7 @@ import { targetTokensOf } from "../summarize/source.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
-import { due } from "./due.ts";
-import type { Due } from "./due.ts";
+import { due, type Due } from "./due.ts";
 
 /** What a compaction would do if every summary came out at its target length. */
 export interface CompactionPlan {

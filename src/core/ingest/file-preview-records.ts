@@ -1,8 +1,7 @@
 /** Previews of JSON and tables: their keys and columns, with the range of their values. */
 
 import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, quote } from "./file-preview-lines.ts";
-import type { Json } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json } from "../base/json.ts";
 import { formatCount, plural } from "../base/format.ts";
 
 const recordsMax = 400;

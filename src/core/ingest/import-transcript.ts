@@ -4,18 +4,15 @@
  * Each batch is atomic and idempotent, so an import can be interrupted anywhere and run again.
  */
 
-import { ingest, keyOf } from "./ingest.ts";
-import type { IngestDeps } from "./ingest.ts";
+import { ingest, keyOf, type IngestDeps } from "./ingest.ts";
 import { restoreIfWhole } from "./large-content.ts";
-import { textOfMessage } from "../messages/codec.ts";
-import type { Incoming } from "../messages/codec.ts";
+import { textOfMessage, type Incoming } from "../messages/codec.ts";
 import { noTranscript, readTranscriptLine, readTranscriptValue } from "../messages/transcript-line.ts";
 import type { TranscriptLine } from "../messages/transcript-line.ts";
-import type { Conversation, Message } from "../model/types.ts";
 import type { Clock, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json } from "../base/json.ts";
-import { forgottenMark } from "../model/types.ts";
+import { forgottenMark, type Conversation, type Message } from "../model/types.ts";
 import type { Timestamp } from "../base/time.ts";
 
 /** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */

@@ -1,14 +1,10 @@
 /** Ingest: stores what a host says, once per key, with its large content in files. */
 
-import { messageToStore, storableKey } from "../messages/codec.ts";
-import type { HostMessage, Incoming } from "../messages/codec.ts";
-import { findLarge, moveOut, restoreIfWhole } from "./large-content.ts";
-import type { MoveOptions } from "./large-content.ts";
-import type { ConversationId, Message } from "../model/types.ts";
+import { messageToStore, storableKey, type HostMessage, type Incoming } from "../messages/codec.ts";
+import { findLarge, moveOut, restoreIfWhole, type MoveOptions } from "./large-content.ts";
 import type { Appendable, Appended, AppendOptions, Store } from "../model/store.ts";
-import { settings } from "../model/settings.ts";
-import type { Settings } from "../model/settings.ts";
-import { forgottenMark } from "../model/types.ts";
+import { settings, type Settings } from "../model/settings.ts";
+import { forgottenMark, type ConversationId, type Message } from "../model/types.ts";
 
 export interface IngestDeps {
   readonly store: Store;

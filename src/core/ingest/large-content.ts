@@ -13,8 +13,7 @@ import type { ConversationId, FileEncoding, FileId, Message, MovedContent, Store
 import type { Appendable, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import { estimateTokens, tokensPerCharacterMax } from "../base/tokens.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { formatBytes, plural } from "../base/format.ts";
 
 export interface MoveOptions {

@@ -3,8 +3,7 @@
 import type { Changed, ConversationFix, Written } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
 import { planFix } from "./plan-fix.ts";
-import { eachConversation } from "./inspect.ts";
-import type { InspectProgress } from "./inspect.ts";
+import { eachConversation, type InspectProgress } from "./inspect.ts";
 import type { ConversationId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";

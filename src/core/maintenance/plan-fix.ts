@@ -7,8 +7,7 @@ import type { DerivedFacts, ConversationFix } from "../model/changes.ts";
 import { closure, flatten } from "../model/summary-graph.ts";
 import type { ContextItem, MessageId, Ref, Sources, SummaryId, Totals } from "../model/types.ts";
 import type { Skeleton, SummaryFacts } from "../model/store.ts";
-import { parseTimestamp } from "../base/time.ts";
-import type { Timestamp } from "../base/time.ts";
+import { parseTimestamp, type Timestamp } from "../base/time.ts";
 
 /** Null if there is nothing to fix. */
 export function planFix(skeleton: Skeleton): ConversationFix | null {

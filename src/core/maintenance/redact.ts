@@ -6,11 +6,9 @@
 
 import { dialectWords, resultFields } from "../messages/dialects.ts";
 import { estimateMessageTokens, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
-import type { Message, MovedContent, Part } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
-import { forgottenMark } from "../model/types.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { forgottenMark, type Message, type MovedContent, type Part } from "../model/types.ts";
 
 export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
 

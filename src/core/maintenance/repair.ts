@@ -1,12 +1,9 @@
 /** Plans a repair: selects the summaries whose findings a new text fixes. */
 
-import { eachConversation, inspectConversation, isFixedByText } from "./inspect.ts";
-import type { Finding } from "./inspect.ts";
-import { isSummaryId } from "../model/types.ts";
-import type { ConversationId, SummaryId } from "../model/types.ts";
+import { eachConversation, inspectConversation, isFixedByText, type Finding } from "./inspect.ts";
+import { isSummaryId, type ConversationId, type SummaryId } from "../model/types.ts";
 import type { Skeleton, Store } from "../model/store.ts";
-import { planRewritesOf, rewriteRules } from "./rewrite.ts";
-import type { PlannedRewrites } from "./rewrite.ts";
+import { planRewritesOf, rewriteRules, type PlannedRewrites } from "./rewrite.ts";
 import type { Settings } from "../model/settings.ts";
 
 export interface PlannedRepair extends PlannedRewrites {

@@ -7,16 +7,12 @@
 import { LcmError } from "../base/errors.ts";
 import { bottomUp, closure, reachedFrom } from "../model/summary-graph.ts";
 import type { Conversation, ConversationId, NewSummary, Refusal, Summary, SummaryId } from "../model/types.ts";
-import { rulesOf } from "../compaction/choose-runs.ts";
-import { sourceOfSummary, targetTokensOf } from "../summarize/source.ts";
-import type { Rules } from "../compaction/choose-runs.ts";
+import { rulesOf, type Rules } from "../compaction/choose-runs.ts";
+import { sourceOfSummary, targetTokensOf, type Overlay } from "../summarize/source.ts";
 import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Written } from "../model/store.ts";
-import { templateNameOf } from "../prompts/summary.ts";
-import type { TemplateName } from "../prompts/summary.ts";
+import { templateNameOf, type TemplateName } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
-import { draftWithModel, modelName, promptFor } from "../summarize/summarize.ts";
-import type { SummarizeDeps } from "../summarize/summarize.ts";
-import type { Overlay } from "../summarize/source.ts";
+import { draftWithModel, modelName, promptFor, type SummarizeDeps } from "../summarize/summarize.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptBudgetDefault } from "../model/prompt-cost.ts";
 

@@ -4,8 +4,7 @@
  */
 
 import type { Copying, Transplanted, TransplantPlan } from "../model/changes.ts";
-import { summaryInShort } from "./dissolve.ts";
-import type { SummaryInShort } from "./dissolve.ts";
+import { summaryInShort, type SummaryInShort } from "./dissolve.ts";
 import { LcmError } from "../base/errors.ts";
 import type { ConversationId, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";

@@ -9,8 +9,7 @@ import { assert, LcmError } from "../base/errors.ts";
 import { roles } from "../model/types.ts";
 import type { Aside, Message, MovedContent, NewEntry, NewMessage, Part, PartType, Role } from "../model/types.ts";
 import { estimateTokens } from "../base/tokens.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject, parseObject } from "../base/json.ts";
+import { isObject, parseObject, type Json, type JsonObject } from "../base/json.ts";
 import {
   callBeside,
   callFields,
@@ -24,8 +23,7 @@ import {
   resultOfBlock,
 } from "./dialects.ts";
 import type { CallsBeside } from "./dialects.ts";
-import { isTimestamp, parseTimestamp } from "../base/time.ts";
-import type { Timestamp } from "../base/time.ts";
+import { isTimestamp, parseTimestamp, type Timestamp } from "../base/time.ts";
 
 /** A message in the form of the host: a role, and any other fields. */
 export type HostMessage = JsonObject;

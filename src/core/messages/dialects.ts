@@ -6,8 +6,7 @@
  */
 
 import type { Part } from "../model/types.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 
 export interface Dialect {
   readonly name: string;

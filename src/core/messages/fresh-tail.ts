@@ -1,7 +1,6 @@
 /** Finds where the fresh tail of a context begins, without separating a tool result from its call. */
 
-import type { Ties } from "./tool-calls.ts";
-import { safeCuts } from "./tool-calls.ts";
+import { safeCuts, type Ties } from "./tool-calls.ts";
 
 /** How many messages before the fresh tail are searched for the call of a result in it. */
 export const tailLookback = 64;

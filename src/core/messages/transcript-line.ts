@@ -4,15 +4,12 @@
  * Every line gets a key of its own, so reading a file again, or after it has grown, adds only what is new.
  */
 
-import { entryFromStore, storableKey } from "./codec.ts";
-import type { HostMessage, Incoming } from "./codec.ts";
+import { entryFromStore, storableKey, type HostMessage, type Incoming } from "./codec.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Entry, Message } from "../model/types.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
-import { parseTimestamp } from "../base/time.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { parseTimestamp, type Timestamp } from "../base/time.ts";
 import { formatCount } from "../base/format.ts";
-import type { Timestamp } from "../base/time.ts";
 
 export type TranscriptLine =
   | { readonly kind: "item"; readonly item: Incoming; readonly sessionId: string | null }

@@ -6,8 +6,7 @@
 
 import { beforeDeadline } from "../base/deadline.ts";
 import { errorText, LcmError } from "../base/errors.ts";
-import { refusals } from "../model/types.ts";
-import type { Refusal } from "../model/types.ts";
+import { refusals, type Refusal } from "../model/types.ts";
 import type {
   Clock,
   Completion,
@@ -19,8 +18,7 @@ import type {
   UsageTotals,
 } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
-import { timeAfter, timestampToMs } from "../base/time.ts";
-import type { Timestamp } from "../base/time.ts";
+import { timeAfter, timestampToMs, type Timestamp } from "../base/time.ts";
 
 interface SpendDeps {
   readonly store: Store;

@@ -1,7 +1,6 @@
 /** Generates the plugin's config schema, its form hints and docs/settings.md from the table of settings. */
 
-import { envOf, exampleOf, expectation, rows, schemaOf } from "./settings.ts";
-import type { Setting, SettingKey } from "./settings.ts";
+import { envOf, exampleOf, expectation, rows, schemaOf, type Setting, type SettingKey } from "./settings.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 
 /**

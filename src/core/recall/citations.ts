@@ -3,8 +3,7 @@
  * An id that was never returned to the delegate cannot be a source, so it counts as made up.
  */
 
-import { isSummaryId, messageName } from "../model/types.ts";
-import type { MessageId, SummaryId } from "../model/types.ts";
+import { isSummaryId, messageName, type MessageId, type SummaryId } from "../model/types.ts";
 import { lengthWithin } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 

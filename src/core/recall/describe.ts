@@ -14,8 +14,7 @@ import type {
   SummaryId,
 } from "../model/types.ts";
 import type { Manifest, ManifestRow, Store } from "../model/store.ts";
-import { isWithin, originOf } from "./scope.ts";
-import type { Reach } from "./scope.ts";
+import { isWithin, originOf, type Reach } from "./scope.ts";
 import { charactersPerToken, lengthWithin } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatCount, plural } from "../base/format.ts";

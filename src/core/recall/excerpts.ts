@@ -3,16 +3,13 @@
  * Excerpts are what a delegate starts from, and the answer itself if there is no model or no time.
  */
 
-import { asks, messageToItem, partAbout, saysLittle, summaryToItem, queryTerms } from "./expand.ts";
-import type { Expanded } from "./expand.ts";
-import { messageName } from "../model/types.ts";
-import type { Message, MessageId, SummaryId } from "../model/types.ts";
+import { asks, messageToItem, partAbout, saysLittle, summaryToItem, queryTerms, type Expanded } from "./expand.ts";
+import { messageName, type Message, type MessageId, type SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { quote } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatTimestamp } from "../base/time.ts";
-import type { Leads, MessageHit } from "./fusion.ts";
-import { rankOffset } from "./fusion.ts";
+import { rankOffset, type Leads, type MessageHit } from "./fusion.ts";
 
 /** Text that was read or is a search snippet; a lower rank is more relevant. */
 export type Excerpt = Expanded & {

@@ -7,12 +7,10 @@ import { everydayWords } from "../base/stop-words.ts";
 import { LcmError } from "../base/errors.ts";
 import type { ConversationId, Message, MessageId, Role, Summary, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { isWithin, originOf } from "./scope.ts";
-import type { Reach } from "./scope.ts";
+import { isWithin, originOf, type Reach } from "./scope.ts";
 import { passage } from "../base/excerpt.ts";
 import { estimateTokens, sumTokens } from "../base/tokens.ts";
-import { isTimestamp, timeAfter } from "../base/time.ts";
-import type { Timestamp } from "../base/time.ts";
+import { isTimestamp, timeAfter, type Timestamp } from "../base/time.ts";
 
 export interface ExpandRequest {
   readonly summaryIds: readonly SummaryId[];

@@ -2,11 +2,9 @@
 
 import { LcmError } from "../base/errors.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
-import { conversationsWithin } from "./scope.ts";
-import type { Reach } from "./scope.ts";
-import { parseTimestamp } from "../base/time.ts";
+import { conversationsWithin, type Reach } from "./scope.ts";
+import { parseTimestamp, type Timestamp } from "../base/time.ts";
 import { formatCount, plural } from "../base/format.ts";
-import type { Timestamp } from "../base/time.ts";
 
 export interface GrepRequest {
   readonly pattern: string;

@@ -19,13 +19,11 @@ import type {
 } from "../model/types.ts";
 import type { Clock, Store } from "../model/store.ts";
 import { timeBound } from "./grep.ts";
-import { conversationsWithin, isWithin, originOf } from "./scope.ts";
-import type { Reach } from "./scope.ts";
+import { conversationsWithin, isWithin, originOf, type Reach } from "./scope.ts";
 import { passage } from "../base/excerpt.ts";
 import { estimateTokens, sumTokens } from "../base/tokens.ts";
-import { dayMs, parseTimestamp, timeAfter } from "../base/time.ts";
+import { dayMs, parseTimestamp, timeAfter, type Timestamp } from "../base/time.ts";
 import { compare } from "../base/format.ts";
-import type { Timestamp } from "../base/time.ts";
 
 export interface RecentRequest {
   readonly reach: Reach;

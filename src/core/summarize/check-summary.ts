@@ -1,9 +1,8 @@
 /** Checks a model's summary for copied source text, and makes it end with the footer of what can be expanded. */
 
-import type { Passage } from "./extractive.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { expandFooter, footerStart } from "../prompts/summary.ts";
-import { extract } from "./extractive.ts";
+import { extract, type Passage } from "./extractive.ts";
 
 const echoCharsMin = 120;
 

@@ -3,8 +3,7 @@
 import type { Passage } from "./extractive.ts";
 import type { Message, Part, Summary } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { resultIdIn, resultToolIn } from "../messages/dialects.ts";
 import { formatRange, formatTimestamp } from "../base/time.ts";
 

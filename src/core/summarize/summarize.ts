@@ -7,12 +7,10 @@
  */
 
 import { readAnswer } from "../model-calls/read-answer.ts";
-import { extract } from "./extractive.ts";
-import type { Passage } from "./extractive.ts";
+import { extract, type Passage } from "./extractive.ts";
 import type { CallPurpose, ConversationId, FileId, NewSummary, Refusal } from "../model/types.ts";
 import type { Completion, Model } from "../model/store.ts";
-import { expandFooter, renderPrompt } from "../prompts/summary.ts";
-import type { Prompt, Templates } from "../prompts/summary.ts";
+import { expandFooter, renderPrompt, type Prompt, type Templates } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
 import { sourceText } from "./source-text.ts";
 import { completeWithin } from "../model-calls/metering.ts";

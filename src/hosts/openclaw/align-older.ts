@@ -12,8 +12,7 @@
 
 import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
-import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
-import type { Incoming } from "../../core/messages/codec.ts";
+import { messageFromStore, messageToStore, textOfParts, type Incoming } from "../../core/messages/codec.ts";
 import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
 import { countBelow, longestIncreasing } from "../../core/base/increasing.ts";
 import type { Json } from "../../core/base/json.ts";

@@ -3,27 +3,22 @@
 import { groupsOf, levelSentence } from "../../format/findings.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import { errorText } from "../../core/base/errors.ts";
-import type { Finding } from "../../core/maintenance/inspect.ts";
-import { isSound } from "../../core/maintenance/inspect.ts";
+import { isSound, type Finding } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { StoreStatus } from "../../core/model/store.ts";
-import { changedSettings } from "../../core/model/settings.ts";
-import type { Settings } from "../../core/model/settings.ts";
+import { changedSettings, type Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
 import { firstLine } from "../../core/base/excerpt.ts";
 import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
-import { describeError } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
-import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
-import type { Service } from "./sessions.ts";
+import { describeError, type Runtime } from "./runtime.ts";
+import { agentOf, compactionSecondsOf, isIncognito, serviceOf, type Service } from "./sessions.ts";
 import { drainToReset } from "./read-transcript.ts";
 import { findActive } from "./segments.ts";
-import { formatTimestamp, msToTimestamp } from "../../core/base/time.ts";
+import { formatTimestamp, msToTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import type { Due } from "../../core/compaction/due.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 
 const engineId = "lossless-claw";
 

@@ -16,8 +16,7 @@ import type { HostRuntime, Subagents } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
 import type { Runtime } from "./runtime.ts";
 import { delegateKey } from "./sessions.ts";
-import type { Json } from "../../core/base/json.ts";
-import { isObject } from "../../core/base/json.ts";
+import { isObject, type Json } from "../../core/base/json.ts";
 import { timestampToMs } from "../../core/base/time.ts";
 import { lastDelegatePrompt } from "../../core/prompts/delegate.ts";
 

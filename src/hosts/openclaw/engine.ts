@@ -25,8 +25,7 @@ import type {
   SessionCall,
 } from "./host-api.ts";
 import { LiveTurn, sumTokens } from "./live-turn.ts";
-import { budgetOf, learnFromTurn, recallAllowance } from "./prompt-budget.ts";
-import type { Attempt } from "./prompt-budget.ts";
+import { budgetOf, learnFromTurn, recallAllowance, type Attempt } from "./prompt-budget.ts";
 import { drain } from "./read-transcript.ts";
 import type { Runtime } from "./runtime.ts";
 import { findActive } from "./segments.ts";

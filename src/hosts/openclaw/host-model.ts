@@ -3,8 +3,7 @@
  * permission, and without it the host's is used. It takes and returns text only, without tools.
  */
 
-import { refusalByStatus } from "../../core/model/types.ts";
-import type { Refusal } from "../../core/model/types.ts";
+import { refusalByStatus, type Refusal } from "../../core/model/types.ts";
 import type { Completion, CompletionRequest, Model } from "../../core/model/store.ts";
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
 import { errorText } from "../../core/base/errors.ts";

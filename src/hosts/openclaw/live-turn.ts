@@ -6,8 +6,7 @@ import type { HostMessage } from "../../core/messages/codec.ts";
 import { isCallBlock } from "../../core/messages/dialects.ts";
 import { textOf } from "./delegate.ts";
 import type { AssembleCall, AssembleResult, SessionCall, TranscriptPlace } from "./host-api.ts";
-import { beginAttempt, isFirstCall } from "./prompt-budget.ts";
-import type { Attempt } from "./prompt-budget.ts";
+import { beginAttempt, isFirstCall, type Attempt } from "./prompt-budget.ts";
 import { placeOf } from "./sessions.ts";
 
 export class LiveTurn {

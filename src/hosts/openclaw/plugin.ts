@@ -10,8 +10,7 @@ import { fromHome, stateDirectoryIn } from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
 import type { ContextEngine, HostConfig, PluginApi, ReadTranscript } from "./host-api.ts";
 import { packageVersion } from "../../package.ts";
-import { runtimeOf } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
+import { runtimeOf, type Runtime } from "./runtime.ts";
 import { createTool } from "./tools.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 

@@ -10,8 +10,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { Incoming } from "../../core/messages/codec.ts";
 import type { Appended, AppendOptions, Store } from "../../core/model/store.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import { alignOlder, keepAll } from "./align-older.ts";
-import type { RowFilter } from "./align-older.ts";
+import { alignOlder, keepAll, type RowFilter } from "./align-older.ts";
 import type { ReadTranscript, TranscriptPlace } from "./host-api.ts";
 import {
   beginsSegment,

@@ -1,16 +1,14 @@
 /** Finds, follows and opens the segments of a host session. */
 
 import { assert } from "../../core/base/errors.ts";
-import { isObject } from "../../core/base/json.ts";
-import type { Json } from "../../core/base/json.ts";
+import { isObject, type Json } from "../../core/base/json.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { readTranscriptValue } from "../../core/messages/transcript-line.ts";
 import type { Store } from "../../core/model/store.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { RowFilter } from "./align-older.ts";
 import type { TranscriptPlace } from "./host-api.ts";
-import { isMessageRow } from "./transcript-pages.ts";
-import type { Page, ReadFrom } from "./transcript-pages.ts";
+import { isMessageRow, type Page, type ReadFrom } from "./transcript-pages.ts";
 
 /** The segment that the session continues in, unchanged; null if there is none yet. */
 export async function findActive(store: Store, place: TranscriptPlace): Promise<Conversation | null> {

@@ -1,8 +1,7 @@
 /** Reads the host's transcript in pages and turns its rows into what the store appends. */
 
 import { LcmError } from "../../core/base/errors.ts";
-import { isObject } from "../../core/base/json.ts";
-import type { Json } from "../../core/base/json.ts";
+import { isObject, type Json } from "../../core/base/json.ts";
 import type { Incoming } from "../../core/messages/codec.ts";
 import { readTranscriptValue } from "../../core/messages/transcript-line.ts";
 import type { Clock } from "../../core/model/store.ts";
