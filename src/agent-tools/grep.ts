@@ -3,7 +3,7 @@
 import type { Lcm } from "../core/lcm.ts";
 import { messageName } from "../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchResult } from "../core/model/store.ts";
-import { caveatSentence } from "../core/recall/grep.ts";
+import { caveatSentence, type GrepRequest } from "../core/recall/grep.ts";
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
@@ -134,12 +134,7 @@ function headOf(hit: SearchHit) {
   }
 }
 
-interface Searched {
-  readonly mode?: "regex" | "full_text";
-  readonly scope?: "messages" | "summaries" | "both" | "files";
-  readonly since?: string;
-  readonly before?: string;
-}
+type Searched = Pick<GrepRequest, "mode" | "scope" | "since" | "before">;
 
 /** Whether part of the data was not searched, so an empty result proves nothing. */
 export const isUnfinished = ({ kind }: SearchCaveat): boolean =>

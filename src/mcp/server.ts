@@ -10,14 +10,13 @@ import type { CallToolResult, JSONRPCMessage, ServerContext } from "@modelcontex
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { AskProgress } from "../core/recall/ask-types.ts";
 import { LcmError } from "../core/base/errors.ts";
-import type { Lcm } from "../core/lcm.ts";
-import type { Reader } from "../core/recall/scope.ts";
+import type { ToolContext } from "../agent-tools/define.ts";
 import { progressWords } from "../agent-tools/text.ts";
 import { tools } from "../agent-tools/all.ts";
 
 interface McpOptions {
   /** Called for every tool call; throws an `LcmError` while there is nothing to open. */
-  readonly open: () => Promise<Opened>;
+  readonly open: () => Promise<Pick<ToolContext, "lcm" | "reader">>;
   readonly version: string;
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -25,11 +24,6 @@ interface McpOptions {
   readonly signal?: AbortSignal;
   /** Reports what only the operator can fix. */
   readonly onError: (error: Error) => void;
-}
-
-interface Opened {
-  readonly lcm: Lcm;
-  readonly reader: Reader;
 }
 
 const instructions =

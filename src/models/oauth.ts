@@ -155,10 +155,7 @@ async function askForTokens(login: Login, deps: RenewDeps): Promise<TokenAnswer>
 const spareBytes = 8_192;
 
 /** Prepares the new file first, so that a full disk or missing permission shows before the token is used. */
-async function prepareSuccessor(
-  path: string,
-  text: string,
-): Promise<{ publish(text: string): Promise<void>; discard(): Promise<void> }> {
+async function prepareSuccessor(path: string, text: string) {
   const { mode, uid, gid } = await stat(path);
   const beside = `${path}.${randomUUID()}.tmp`;
   const handle = await open(beside, "wx", 0o600);

@@ -61,7 +61,6 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
   const { stateDir, timeoutMs, tokenUrl, fetch: post = fetch } = deps;
   const renewDeps = { stateDir, fetch: post, ...(tokenUrl === undefined ? {} : { tokenUrl }) };
   const renew = async (file: string, profile: string): Promise<Renewed> => await renewLogin(file, profile, renewDeps);
-  const target: Target = { choice, endpoint, post };
   let takesTemperature = true;
 
   /** Throws only if the signal aborts it. */
@@ -73,11 +72,11 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     signal.throwIfAborted();
     assert(credential !== null, "only the signal comes before it");
     if (credential.kind === "refused") return credential;
-
+    const target: Target = { choice, endpoint, post, secret: credential.secret, signal };
     let retries = 0;
     for (;;) {
       const temperature = takesTemperature ? request.temperature : null;
-      const outcome = await attempt(target, { ...request, temperature }, credential.secret, signal);
+      const outcome = await attempt(target, { ...request, temperature });
       if (outcome.kind === "text") return outcome;
       const { refusal, message, trouble } = outcome;
       if (temperature !== null && trouble?.rejected.includes("temperature")) {
@@ -111,10 +110,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
 }
 
 /** The address and API of a model, and where its credential may be. */
-async function findWay(
-  choice: ModelChoice,
-  { stateDir, env }: Pick<ModelDeps, "stateDir" | "env">,
-): Promise<{ readonly endpoint: Endpoint; readonly credentials: Omit<CredentialDeps, "renew"> }> {
+async function findWay(choice: ModelChoice, { stateDir, env }: Pick<ModelDeps, "stateDir" | "env">) {
   const config = await readOpenclawConfig(stateDir, env);
   const providers = await readCustomProviders(stateDir, config);
   const endpoint = endpointOf(choice, providers);
@@ -126,22 +122,20 @@ interface Target {
   readonly choice: ModelChoice;
   readonly endpoint: Endpoint;
   readonly post: typeof fetch;
+  readonly secret: string | null;
+  readonly signal: AbortSignal;
 }
 
 /** `temperature` is null for a model that does not accept one. */
 type ModelRequest = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
 type Outcome = Extract<Completion, { kind: "text" }> | (Refused & { readonly trouble?: Trouble });
 
-async function attempt(
-  target: Target,
-  request: ModelRequest,
-  secret: string | null,
-  signal: AbortSignal,
-): Promise<Outcome> {
+async function attempt(target: Target, request: ModelRequest): Promise<Outcome> {
   try {
-    return await generate(target, request, secret, signal);
+    return await generate(target, request);
   } catch (error) {
-    signal.throwIfAborted();
+    const { secret } = target;
+    target.signal.throwIfAborted();
     const { APICallError } = await import("ai");
     // A request that the SDK could not even send is wrong.
     if (!APICallError.isInstance(error)) return refused(target.choice, "rejected", scrub(String(error), [secret]));
@@ -150,26 +144,21 @@ async function attempt(
   }
 }
 
-async function generate(
-  { choice, endpoint, post }: Target,
-  request: ModelRequest,
-  secret: string | null,
-  abortSignal: AbortSignal,
-): Promise<Outcome> {
+async function generate(target: Target, request: ModelRequest): Promise<Outcome> {
   const { generateText } = await import("ai");
   // The SDK would print to the terminal that it ignored a setting.
   globalThis.AI_SDK_LOG_WARNINGS ??= false;
   const result = await generateText({
-    model: await languageModel(choice, endpoint, secret, post),
+    model: await languageModel(target),
     instructions: request.system,
     ...(await sdkInputOf(request)),
     maxOutputTokens: request.maxOutputTokens,
     ...(request.temperature === null ? {} : { temperature: request.temperature }),
     maxRetries: 0,
-    abortSignal,
-    ...(endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
+    abortSignal: target.signal,
+    ...(target.endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
   });
-  if (result.finishReason === "content-filter") return refused(choice, "filtered", "");
+  if (result.finishReason === "content-filter") return refused(target.choice, "filtered", "");
   const finish = result.finishReason === "tool-calls" ? "stop" : result.finishReason;
   const called = callsOf(result.toolCalls, result.responseMessages);
   return {
@@ -203,14 +192,11 @@ function refused({ provider, model }: ModelChoice, refusal: Refusal, detail: str
 }
 
 /** Passes everything explicitly, because the SDK reads the environment for what is missing. */
-async function languageModel(
-  { provider, model }: ModelChoice,
-  { api, baseUrl: baseURL }: Endpoint,
-  secret: string | null,
-  fetch: typeof globalThis.fetch,
-): Promise<LanguageModel> {
+async function languageModel({ choice, endpoint, post: fetch, secret }: Target): Promise<LanguageModel> {
+  const { provider, model } = choice;
+  const { baseUrl: baseURL } = endpoint;
   const apiKey = secret ?? "none";
-  switch (api) {
+  switch (endpoint.api) {
     case "anthropic-messages": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
       if (!apiKey.startsWith("sk-ant-oat")) return createAnthropic({ baseURL, fetch, apiKey })(model);

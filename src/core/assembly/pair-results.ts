@@ -84,34 +84,27 @@ export function pair(
   return { messages: list.end(), unanswered, loose };
 }
 
-interface List {
-  place(message: HostMessage, from: number | null): void;
-  /** Collects result blocks for one user message. */
-  carry(blocks: readonly Json[], from: number | null, time: HostMessage): void;
-  /** Places what is left of a message, in the same user message as its results if these come just before. */
-  placeRest(raw: HostMessage, blocks: readonly Json[], at: number): void;
-  end(): readonly Placed[];
-}
-
-function createList(messages: readonly HostMessage[]): List {
+function createList(messages: readonly HostMessage[]) {
   const placed: Placed[] = [];
   /** The user message of result blocks that comes next, until another message is placed. */
   let carrier: { readonly blocks: Json[]; from: number | null; readonly time: HostMessage } | null = null;
-  const list: List = {
-    place(message, from) {
+  const list = {
+    place(message: HostMessage, from: number | null): void {
       list.end();
       placed.push({ message, from });
     },
-    carry(blocks, from, time) {
+    /** Collects result blocks for one user message. */
+    carry(blocks: readonly Json[], from: number | null, time: HostMessage): void {
       carrier ??= { blocks: [], from, time };
       carrier.from ??= from;
       for (const block of blocks) carrier.blocks.push(block);
     },
-    placeRest(raw, blocks, at) {
+    /** Places what is left of a message, in the same user message as its results if these come just before. */
+    placeRest(raw: HostMessage, blocks: readonly Json[], at: number): void {
       if (carrier?.from === at) list.carry(blocks, at, {});
       else list.place({ ...raw, content: blocks }, at);
     },
-    end() {
+    end(): readonly Placed[] {
       if (carrier === null) return placed;
       const { blocks, from, time } = carrier;
       const given = from === null ? undefined : messages[from];

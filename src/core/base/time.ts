@@ -21,11 +21,8 @@ const writtenTime =
  * for years outside 1970 to 9999. Without `Z` or an offset it is UTC. Digits beyond milliseconds are dropped.
  */
 export function parseTimestamp(input: string | number): Timestamp | null {
-  return timestampAt(typeof input === "number" ? epochToMs(input) : writtenTimeToMs(input));
-}
-
-function epochToMs(epoch: number): number {
-  return Math.round(epoch < secondsBelow ? epoch * 1000 : epoch);
+  if (typeof input === "string") return timestampAt(writtenTimeToMs(input));
+  return timestampAt(Math.round(input < secondsBelow ? input * 1000 : input));
 }
 
 /** Tests the form of a stored time, which is faster than parsing it. */

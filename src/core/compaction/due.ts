@@ -1,7 +1,7 @@
 /** Decides whether a compaction is due, from the running totals and at most the fresh tail. */
 
 import type { Settings } from "../model/settings.ts";
-import type { Conversation, ConversationId } from "../model/types.ts";
+import type { Conversation } from "../model/types.ts";
 import { checkBudget, promptBudgetDefault, promptTokens } from "../model/prompt-cost.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
@@ -26,15 +26,10 @@ export async function due(
   const { totals } = conversation;
   const contextTokens = promptTokens(totals);
   const thresholdTokens = Math.floor(contextThreshold * budget);
-  const rawTokens =
-    totals.contextMessageTokens <= leafChunkTokens
-      ? totals.contextMessageTokens
-      : totals.contextMessageTokens - (await tailTokens(deps.store, conversation.id, freshTailCount));
+  const all = totals.contextMessageTokens;
+  const tail = { kind: "message", limit: freshTailCount, keep: "newest" } as const;
+  const rawTokens = all <= leafChunkTokens ? all : all - sumTokens(await deps.store.context(conversation.id, tail));
   const facts = { budget, thresholdTokens, contextTokens, rawTokens };
   if (contextTokens > thresholdTokens) return { kind: "sweep", ...facts };
   return { kind: rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };
-}
-
-async function tailTokens(store: Store, conversation: ConversationId, count: number): Promise<number> {
-  return sumTokens(await store.context(conversation, { kind: "message", limit: count, keep: "newest" }));
 }

@@ -17,18 +17,13 @@ export interface LeafRun {
   readonly messages: readonly Message[];
 }
 
-export interface LeafFinder {
-  /** The next run, null if there is none left. Runs do not overlap, and none is returned twice. */
-  next(): Promise<LeafRun | null>;
-}
-
 /** Items in a window; the second size is used when the first is too small for a pass. */
 const windowItems = [256, 1_024];
 /** How many messages beyond a full chunk are searched for results of its calls. */
 const lookahead = 32;
 
 /** Goes forward from the oldest raw message, or backward from the fresh tail. */
-export function createLeafFinder(store: Store, conversation: ConversationId, rules: Rules, from: End): LeafFinder {
+export function createLeafFinder(store: Store, conversation: ConversationId, rules: Rules, from: End) {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -55,8 +50,8 @@ export function createLeafFinder(store: Store, conversation: ConversationId, rul
     }
   };
   return {
-    // One at a time: several workers share one frontier.
-    next() {
+    /** Null if there is none left. Runs do not overlap. One at a time: several workers share one frontier. */
+    next(): Promise<LeafRun | null> {
       const run = turn.then(find);
       turn = run.catch(() => undefined); // The caller of this `next` gets the error.
       return run;
@@ -120,13 +115,3 @@ export async function tailOrdinal(store: Store, conversation: ConversationId, fr
   const start = tailStart(messages.map(tiesOfStored), freshTailCount);
   return items[start]?.ordinal ?? Number.MAX_SAFE_INTEGER;
 }
-
-/** How many items are searched for runs of summaries: far more than any prompt shows. */
-const condensingItems = 4_096;
-
-/** The items to condense, at the end where leaves are being folded. */
-export const condensingWindow = async (
-  store: Store,
-  conversation: ConversationId,
-  keep: End,
-): Promise<readonly ContextItem[]> => await store.context(conversation, { limit: condensingItems, keep });

@@ -1,7 +1,7 @@
 /** Runs the passes of one compaction: find a run, draft its summary, fold it; several at a time, within bounds. */
 
 import { assert } from "../base/errors.ts";
-import { condensingWindow, createLeafFinder } from "./find-runs.ts";
+import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
 import { condensedRuns, type End, type Rules } from "./choose-runs.ts";
 import { condensedSource, leafSource, targetTokensOf, type SourceFacts } from "../summarize/source.ts";
@@ -46,6 +46,8 @@ export type PassesEnd =
   | { readonly kind: "waiting"; readonly refusal: Refusal; readonly message: string };
 
 const passesMaxDefault = 10_000;
+/** How many items are searched for runs of summaries: far more than any prompt shows. */
+const condensingItems = 4_096;
 
 /** The passes of one compaction under way. */
 export class Passes {
@@ -95,8 +97,9 @@ export class Passes {
   /** Folds adjacent summaries; returns null if nothing is left to fold, or why it stopped. */
   async condense(rules: Rules): Promise<PassesEnd | null> {
     const { store } = this.#deps;
+    const { conversation } = this.#request;
     while (!this.#hasEnded()) {
-      const window = await condensingWindow(store, this.#request.conversation, this.#foldFrom());
+      const window = await store.context(conversation, { limit: condensingItems, keep: this.#foldFrom() });
       const runs = [...condensedRuns(window, rules, (run) => this.#isLeftAlone(run, depthAbove(run), rules))];
       const passesBefore = this.reports.length;
       await this.#passOn(runs.length, async () => {

@@ -289,10 +289,7 @@ export async function restoreIfWhole(store: Store, message: Message): Promise<Ho
 }
 
 /** Restores what it can; references to files that are lost or cut remain. */
-export async function restoreAvailable(
-  store: Store,
-  message: Message,
-): Promise<{ readonly raw: HostMessage; readonly losses: readonly LcmError[] }> {
+export async function restoreAvailable(store: Store, message: Message) {
   let raw = messageFromStore(message);
   const losses = new Map<FileId, LcmError>();
   for (const moved of message.moved.toReversed()) {

@@ -48,13 +48,9 @@ export interface SummaryInShort extends Pick<Summary, "id" | "depth" | "tokens" 
   readonly opening: string;
 }
 
-interface MessageInShort extends Pick<Message, "id" | "role" | "tokens" | "at"> {
-  readonly opening: string;
-}
-
 export type Returning =
   | ({ readonly kind: "summary" } & SummaryInShort)
-  | ({ readonly kind: "message" } & MessageInShort);
+  | ({ readonly kind: "message"; readonly opening: string } & Pick<Message, "id" | "role" | "tokens" | "at">);
 
 const openingMax = 160;
 
@@ -186,13 +182,8 @@ function refuseIfNeeded(id: SummaryId, { conversation, derived, carriedBy }: Dis
     });
   }
   if (carriedBy.length > 0) {
-    throw new LcmError(
-      "conflict",
-      `${id} cannot be purged: ${carriedBy.join(", ")} carries its text and reads its sources`,
-      {
-        hint: "leave out --purge to keep its row",
-      },
-    );
+    const use = `${carriedBy.join(", ")} carries its text and reads its sources`;
+    throw new LcmError("conflict", `${id} cannot be purged: ${use}`, { hint: "leave out --purge to keep its row" });
   }
 }
 

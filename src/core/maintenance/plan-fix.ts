@@ -79,12 +79,12 @@ export interface Derivation {
 }
 
 /** The part of a skeleton that facts are derived from. */
-export type DerivationInput = Pick<
+export interface DerivationInput extends Pick<
   Skeleton,
   "messageIds" | "messageSeqs" | "messageTimes" | "copies" | "sources" | "gone"
-> & {
+> {
   readonly summaries: readonly RecordedFacts[];
-};
+}
 type RecordedFacts = Omit<SummaryFacts, "released">;
 
 export function deriveRows(skeleton: DerivationInput): Derivation {

@@ -153,14 +153,12 @@ const resultMessages = (): readonly ResultMessage[] => dialects.flatMap(({ resul
 export const toolNameFields = (): readonly string[] => [...resultMessages().flatMap(({ name }) => name ?? []), "name"];
 
 /** The id of the call, and the name of the tool, in a result's message of any dialect. */
-export const resultIdIn = (raw: JsonObject): string | null =>
-  resultMessages()
-    .map(({ id }) => raw[id])
-    .find((id) => typeof id === "string") ?? null;
+export const resultIdIn = (raw: JsonObject): string | null => firstTextIn(resultMessages().map(({ id }) => raw[id]));
 export const resultToolIn = (raw: JsonObject): string | null =>
-  resultMessages()
-    .map(({ name }) => (name === undefined ? undefined : raw[name]))
-    .find((name) => typeof name === "string") ?? null;
+  firstTextIn(resultMessages().map(({ name }) => (name === undefined ? undefined : raw[name])));
+
+const firstTextIn = (values: readonly (Json | undefined)[]): string | null =>
+  values.find((value) => typeof value === "string") ?? null;
 
 const defaultResult: ResultMessage = pi.resultMessage;
 

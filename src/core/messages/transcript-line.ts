@@ -53,13 +53,7 @@ function otherEntry(value: JsonObject, type: string, position: number): Transcri
   const isHeader = type === "session";
   const id = value["id"];
   const key = isHeader && typeof id === "string" ? storableKey(`session:${id}`) : keyOf(value, position);
-  const entry = {
-    key,
-    type,
-    at: timeOf(value),
-    raw: JSON.stringify(value),
-    ...(isHeader ? {} : parentOf(value)),
-  };
+  const entry = { key, type, at: timeOf(value), raw: JSON.stringify(value), ...(isHeader ? {} : parentOf(value)) };
   return item({ kind: "entry", entry }, isHeader && typeof id === "string" ? id : null);
 }
 

@@ -64,22 +64,16 @@ const toOffer = ({ name, description, parameters }: ToolOffer): ToolOffer => ({ 
 const readingsOf = (steps: readonly ToolStep[]): readonly string[] =>
   steps.flatMap(({ results }) => results.flatMap(({ text, isError }) => (isError ? [] : [text])));
 
-async function runCall(
-  tools: readonly LoopTool[],
-  { name, args }: ToolCall,
-  place: number,
-): Promise<{ readonly text: string; readonly isError: boolean }> {
-  if (place >= callsMax) return { text: `not called: at most ${callsMax} calls at a time`, isError: true };
+/** The model sees an error like any other result, and can try another way or answer from what it has. */
+async function runCall(tools: readonly LoopTool[], { name, args }: ToolCall, place: number) {
+  const failed = (text: string) => ({ text, isError: true });
+  if (place >= callsMax) return failed(`not called: at most ${callsMax} calls at a time`);
   const tool = tools.find((each) => each.name === name);
-  if (tool === undefined)
-    return {
-      text: `there is no tool ${name}; the tools are ${tools.map((each) => each.name).join(", ")}`,
-      isError: true,
-    };
+  const names = tools.map((each) => each.name).join(", ");
+  if (tool === undefined) return failed(`there is no tool ${name}; the tools are ${names}`);
   try {
     return await tool.run(args);
   } catch (error) {
-    // The model sees it like any other result, and can try another way or answer from what it has.
-    return { text: errorText(error), isError: true };
+    return failed(errorText(error));
   }
 }

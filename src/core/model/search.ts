@@ -36,12 +36,7 @@ export type SearchHit = {
 } & (
   | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
   /** It covers the time from `earliestAt`, if known, to `at`. */
-  | {
-      readonly kind: "summary";
-      readonly id: SummaryId;
-      readonly depth: number;
-      readonly earliestAt: Timestamp | null;
-    }
+  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly earliestAt: Timestamp | null }
   /** One hit per file and match; lines count from 1. */
   | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
 );

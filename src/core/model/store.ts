@@ -226,10 +226,7 @@ export interface Skeleton {
   readonly dangling: readonly DanglingReference[];
   /** Missing messages, with the summary made from them; null if the context names them, or once did. */
   readonly gone: readonly { readonly message: MessageId; readonly summary: SummaryId | null }[];
-  readonly search: {
-    readonly missing: readonly (MessageId | SummaryId)[];
-    readonly pending: number;
-  };
+  readonly search: { readonly missing: readonly (MessageId | SummaryId)[]; readonly pending: number };
   /** File ids whose content cannot be read back. */
   readonly missingFiles: readonly FileId[];
   /** Files with more or fewer bytes than stored. */

@@ -287,12 +287,8 @@ async function answerBy(delegate: Delegate, grant: GrantId, request: AskRequest,
   }));
   inquiry.stage = "waiting for the delegate";
   const { excerpts } = inquiry;
-  const about = {
-    question: request.prompt,
-    record: recordOf(excerpts),
-    tools: tools.map(({ name }) => name),
-    maxTokens,
-  };
+  const toolNames = tools.map(({ name }) => name);
+  const about = { question: request.prompt, record: recordOf(excerpts), tools: toolNames, maxTokens };
   const summaryIds = [...new Set([...(request.summaryIds ?? []), ...inquiry.summaries, ...inquiry.leaves])];
   const outcome = await attempt(delegate, { ...delegatePrompt(about), grant, summaryIds, maxTokens, signal, tools });
   if (outcome.kind === "failed") return excerptsAnswer(inquiry, request, outcome.reason);
@@ -387,11 +383,7 @@ function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string |
   };
 }
 
-const figuresOf = ({
-  summaries,
-  tokens,
-  caveats,
-}: Inquiry): Pick<Answer, "expandedSummaryCount" | "totalSourceTokens" | "caveats"> => ({
+const figuresOf = ({ summaries, tokens, caveats }: Inquiry) => ({
   expandedSummaryCount: summaries.size,
   totalSourceTokens: tokens,
   caveats,

@@ -147,10 +147,7 @@ async function describeSummary(store: Store, request: DescribeRequest, id: Summa
 const factsOf = ({ text: _text, previousContext: _previous, ...facts }: Summary): SummaryFacts => facts;
 
 /** Keeps the rows nearest to the summary: a caller picks one of its sources and describes that next. */
-function shortenManifest(
-  manifest: Manifest,
-  tokensMax: number,
-): { readonly manifest: Manifest; readonly tokens: number } {
+function shortenManifest(manifest: Manifest, tokensMax: number) {
   const kept = new Set<ManifestRow>();
   let tokens = 0;
   for (const row of manifest.rows.toSorted((one, other) => one.level - other.level)) {
@@ -175,11 +172,7 @@ async function describeFile(store: Store, request: DescribeRequest, id: FileId):
 }
 
 /** A file shared by a copied conversation is read, and charged, through the copy. */
-async function reachFile(
-  store: Store,
-  reach: Reach,
-  id: FileId,
-): Promise<{ readonly file: StoredFile; readonly message: MessageId | null }> {
+async function reachFile(store: Store, reach: Reach, id: FileId) {
   const stored = (await store.file(id)) ?? undefined;
   const isOwn = stored !== undefined && (await isWithin(store, reach, stored.conversation));
   const holder = stored === undefined || isOwn ? null : await store.holderOf(id, reach.conversations);

@@ -228,19 +228,13 @@ export const asks = (item: Pick<Expanded, "text"> | undefined): boolean => /[?ï¼
 /** A text that does not fit is cut, unless less than this is left. */
 const partTokensMin = 40;
 
-export interface PartOfText {
-  readonly text: string;
-  readonly tokens: number;
-  readonly isWhole: boolean;
-}
-
 /** The text if it fits, otherwise the passage most relevant to the query; null if that would be too short. */
 export function partAbout(
   text: string,
   query: string,
   tokensMax: number,
   tokensMin = partTokensMin,
-): PartOfText | null {
+): Pick<Expanded, "text" | "tokens" | "isWhole"> | null {
   if (text.length <= tokensMax * charactersPerTokenMax) {
     const tokens = estimateTokens(text);
     if (tokens <= tokensMax) return { text, tokens, isWhole: true };
@@ -266,11 +260,7 @@ const sampleCharacters = 4_000;
 const placesMax = 100;
 
 /** The part of at most `width` characters with the most different words; frequent words count less. */
-function densestPart(
-  text: string,
-  words: readonly string[],
-  width: number,
-): { readonly from: number; readonly to: number } {
+function densestPart(text: string, words: readonly string[], width: number) {
   const lower = text.toLowerCase();
   const places = words
     .flatMap((word) => {

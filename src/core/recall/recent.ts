@@ -147,11 +147,7 @@ async function readContext(query: RecentQuery, conversation: ConversationId): Pr
 }
 
 /** Reads past the limit by at least one item, to know whether something is left out. */
-async function readNewest(
-  query: RecentQuery,
-  refs: readonly ContextItem[],
-  kind: Ref["kind"],
-): Promise<Pick<Reading, "items" | "unread">> {
+async function readNewest(query: RecentQuery, refs: readonly ContextItem[], kind: Ref["kind"]) {
   const items: RecentItem[] = [];
   let unread = refs.filter((ref) => ref.kind === kind);
   for (let tokens = 0; unread.length > 0 && tokens <= query.tokenCap;) {
@@ -362,10 +358,7 @@ async function finerOf(
   return finer;
 }
 
-// ── Parts of summaries ───────────────────────────────────────────────────────────────────────────────────────────────
-//
-// Lines of a summary may start with a time, as those of our own summaries do.
-
+/** Lines of a summary from one that starts with a time, as those of our own summaries do, to the next. */
 interface Section {
   readonly from: Timestamp;
   readonly lines: readonly string[];

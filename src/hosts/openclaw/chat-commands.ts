@@ -14,7 +14,7 @@ import { createHostModel } from "./host-model.ts";
 import { describeError, type Runtime } from "./runtime.ts";
 import { agentOf, compactionSecondsOf, isIncognito, serviceOf, type Service } from "./sessions.ts";
 import { drainToReset } from "./read-transcript.ts";
-import { findActive } from "./segments.ts";
+import { familyOf, findActive } from "./segments.ts";
 import { formatTimestamp, msToTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import type { Due } from "../../core/compaction/due.ts";
@@ -34,12 +34,9 @@ interface Request {
   readonly clock: (at: Timestamp) => string;
 }
 
-interface Subcommand {
-  readonly summary: string;
-  readonly answer: (request: Request) => Promise<readonly string[]> | readonly string[];
-}
+type Answer = (request: Request) => Promise<readonly string[]> | readonly string[];
 
-const subcommands: ReadonlyMap<string, Subcommand> = new Map([
+const subcommands: ReadonlyMap<string, { readonly summary: string; readonly answer: Answer }> = new Map([
   ["status", { summary: "show what is stored, how full the context is, and any problems", answer: showStatus }],
   ["doctor", { summary: "check that nothing is lost, duplicated or broken", answer: examine }],
   ["compact", { summary: "fold what can be folded now; add words to tell the model what to keep", answer: compact }],
@@ -289,9 +286,8 @@ const marks: Readonly<Record<Finding["severity"], string>> = { error: "❌", war
 async function examine(request: Request): Promise<readonly string[]> {
   const reason = whyUnstored(request);
   if (reason !== null) return [`**This session**: ${reason}`];
-  const { sessionKey, agentId } = request.place;
   const lcm = await openCaughtUp(request);
-  const segments = await lcm.store.conversations({ sessionKey, agentId, includeHidden: true });
+  const segments = await familyOf(lcm.store, request.place);
   if (segments.length === 0) return [`**This session**: ${nothingYet}`];
   const findings: Finding[] = [];
   for (const { id } of segments) findings.push(...(await lcm.inspect(id)));

@@ -6,14 +6,14 @@ import type { HostMessage, Incoming } from "../../core/messages/codec.ts";
 import type { Appended } from "../../core/model/store.ts";
 import { standalonePrefix } from "./align-older.ts";
 import type { CommitCall, TranscriptPlace } from "./host-api.ts";
+import { familyOf } from "./segments.ts";
 import { placeOf } from "./sessions.ts";
 
 /** A committed turn of a session without a transcript. */
 export async function storeUntranscribed(lcm: Lcm, call: CommitCall): Promise<Appended["turn"]> {
   const place = placeOf(call);
-  const { sessionKey, agentId } = place;
   // The session may have been deleted, and its key used again since.
-  const family = await lcm.store.conversations({ sessionKey, agentId, includeHidden: true });
+  const family = await familyOf(lcm.store, place);
   const own = family.filter(({ sessionId }) => sessionId === place.sessionId).toSorted((a, b) => b.id - a.id)[0];
   const conversation = own ?? (await lcm.store.open(place));
   const items = itemsOf(lcm, call.messages, (_, at) => `turn:${call.advancementKey}:${at}`);

@@ -11,7 +11,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { refusal, type Tool } from "../../agent-tools/define.ts";
-import { createDelegate } from "./delegate.ts";
+import { createDelegate, type DelegateDeps } from "./delegate.ts";
 import type { HostRuntime, HostTool, Logger, SessionNames, ToolOutput } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
@@ -83,13 +83,7 @@ async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: 
   return toOutput(text, isError ? { error: text } : {});
 }
 
-interface Session {
-  readonly sessionKey: string;
-  readonly sessionId?: string;
-  readonly agentId: string;
-  readonly runtime: Runtime;
-  readonly host: () => HostRuntime;
-}
+type Session = Omit<DelegateDeps, "lcm" | "conversation"> & Pick<SessionNames, "sessionId">;
 
 type Call = Parameters<HostTool["execute"]>;
 
