@@ -54,9 +54,9 @@ export function testDrafts(subject: StoreUnderTest): void {
         const { forgets } = (await store.conversation(id)) ?? assert.fail();
         await store.forget(id, await store.planForget(id, { kind: "secret", text: "this is m1" }));
         for (const each of [leaf, other]) assert.equal(await store.draft(each, "basis"), null);
-        await store.saveDraft(leaf, "basis", summary("says this is m1"), forgets);
+        await store.saveDraft(leaf, "basis", { ...summary("says this is m1"), forgets });
         assert.equal(await store.draft(leaf, "basis"), null);
-        await store.saveDraft(leaf, "basis", summary("says it no more"), forgets + 1);
+        await store.saveDraft(leaf, "basis", { ...summary("says it no more"), forgets: forgets + 1 });
         assert.deepEqual(await store.draft(leaf, "basis"), summary("says it no more"));
       },
       ["summary_outdated"],

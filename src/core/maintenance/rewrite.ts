@@ -186,7 +186,7 @@ export async function draftRewrite(
   const asking = { purpose: "rewrite", customInstructions, ...(signal && { signal }) } as const;
   const drafted = await draftWithModel({ ...deps, model }, source, asking, levels);
   if (drafted.kind !== "drafted") return drafted;
-  await store.saveDraft(id, basis, drafted.summary, forgets);
+  await store.saveDraft(id, basis, { ...drafted.summary, forgets });
   return { kind: "drafted", old, summary: drafted.summary, isKept: false, forgets, sources };
 }
 

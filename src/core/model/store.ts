@@ -388,7 +388,7 @@ export interface Store {
    * Saves a draft under its basis, and keeps the newest few of each summary until something is forgotten. Saves nothing
    * if something was forgotten since `forgets` of the conversation was read.
    */
-  saveDraft(summary: SummaryId, basis: string, draft: NewSummary, forgets?: number): Promise<void>;
+  saveDraft(summary: SummaryId, basis: string, draft: NewSummary & { readonly forgets?: number }): Promise<void>;
   /** Deletes conversations with everything in them, except files that others still name. */
   remove(plan: RemovePlan): Promise<Written<Removed>>;
   /** Stale if the rows have changed since the plan. */

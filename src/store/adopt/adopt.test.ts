@@ -49,14 +49,14 @@ const scratch = makeScratch("adopt");
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 let folders = 0;
-/** A copy of a fixture in a folder of its own, after this was done to it. */
+/** Copies a fixture into a new folder and modifies it. */
 function older(version: FixtureVersion, change: (db: DatabaseSync) => void = () => undefined): string {
   const folder = join(scratch, String(++folders));
   mkdirSync(folder);
   return tamper(copyFixture(version, folder), change);
 }
 
-/** Adopts a file and looks at what it has become. */
+/** Adopts a file and examines the result. */
 async function adopted<T>(path: string, look: (store: Store) => Promise<T>): Promise<T> {
   assert.equal((await adopt(path, now)).kind, "adopted");
   const store = await openSqlite({ path, housekeeping: false });
@@ -73,8 +73,8 @@ const messageOf = async (store: Store, id: number): Promise<Message> =>
 const problems = (findings: readonly Finding[]): readonly string[] =>
   findings.filter(({ severity }) => severity !== "info").map(({ code, subject }) => `${code} ${subject}`);
 
-describe("adopting: what the older program left in texts", () => {
-  it("tells a summary that was only cut off by its marker at either end, and reports it", async () => {
+describe("adopting texts of the older program", () => {
+  it("recognises a truncated summary by the marker at either end, and reports it", async () => {
     const texts = [
       "[LCM fallback summary; the model did not answer]\nuser: hello",
       "user: hello\n[Truncated from 5123 tokens]",
@@ -100,13 +100,13 @@ describe("adopting: what the older program left in texts", () => {
       );
       assert.deepEqual(
         found.filter(({ severity }) => severity === "warning").map(({ code }) => code),
-        // Of the short texts that stand here now a longer one was made.
+        // The texts here are shorter than those it was made from.
         [...Array<string>(3).fill("summary_below_normal"), "summary_too_long"],
       );
     });
   });
 
-  it("keeps compaction notes that stood in the context, and shows them no longer", async () => {
+  it("keeps compaction notes, but removes them from the context", async () => {
     const path = older("0.1.0", (db) => {
       const note = db.prepare("SELECT min(message_id) AS id FROM messages WHERE role = 'system'").get()!["id"]!;
       db.prepare(
@@ -120,7 +120,7 @@ describe("adopting: what the older program left in texts", () => {
     });
   });
 
-  it("says of itself when something was last said", async () => {
+  it("sets the time of the last message of a conversation", async () => {
     for (const version of fixtureVersions) {
       const begun = "UPDATE messages SET created_at = '2025-01-01 00:00:00' WHERE message_id = 1";
       await adopted(
@@ -134,7 +134,7 @@ describe("adopting: what the older program left in texts", () => {
     }
   });
 
-  it("has for every message a text that is what its parts say, so that forgetting a word keeps the rest", async () => {
+  it("makes every message's text equal to that of its parts, so forgetting a word keeps the rest", async () => {
     for (const version of fixtureVersions) {
       await adopted(older(version), async (store) => {
         for (const message of await store.messages({ conversation: first }))
@@ -152,7 +152,7 @@ describe("adopting: what the older program left in texts", () => {
   });
 });
 
-describe("adopting: parts", () => {
+describe("adopting parts", () => {
   /** The second message of the newer fixture: a text and a call. */
   const withParts = (
     changes: readonly (readonly [ordinal: number, column: string, value: string | null])[],
@@ -180,7 +180,7 @@ describe("adopting: parts", () => {
       ),
     ) as Json;
 
-  it("without their block are told from their columns", async () => {
+  it("reconstructs a missing block from the columns", async () => {
     const path = withParts([
       [0, "metadata", null],
       [1, "metadata", null],
@@ -198,7 +198,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("with a metadata that is no JSON, or no object, are told from their columns, and keep it", async () => {
+  it("reconstructs the block and keeps the metadata if that is not a JSON object", async () => {
     const path = withParts([
       [0, "metadata", "{not json"],
       [1, "metadata", '["raw"]'],
@@ -216,7 +216,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("of every other kind are told from the columns that belong to them", async () => {
+  it("reconstructs blocks of every other type from the columns of that type", async () => {
     const path = withParts([
       [0, "metadata", null],
       [0, "part_type", "reasoning"],
@@ -236,7 +236,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("of a call that holds only its output read back as the text it gave", async () => {
+  it("turns a call with only an output into text", async () => {
     const path = withParts([
       [1, "metadata", null],
       [1, "tool_input", null],
@@ -251,7 +251,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("take tool ids from the metadata where the columns have none", async () => {
+  it("takes tool ids from the metadata if the columns have none", async () => {
     const path = older("0.15.3", (db) => db.exec("UPDATE message_parts SET tool_call_id = NULL, tool_name = NULL"));
     await adopted(path, async (store) => {
       const stored = await store.messages({ conversation: first });
@@ -262,7 +262,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("keep digits that a parser would lose, and fields that nobody knows", async () => {
+  it("keeps digits that a parser would lose, and unknown fields", async () => {
     const digits =
       '{"originalRole":"assistant","rawType":"text","raw":{"type":"text","text":"hi","n":12345678901234567890}}';
     const unknown =
@@ -289,7 +289,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("that say something else than the message's text change neither", async () => {
+  it("changes neither parts nor text if they differ", async () => {
     const path = withParts([], "[LCM File: file_0123456789abcdef | a.txt]");
     const text = textOf(path, 0);
     await adopted(path, async (store) => {
@@ -302,7 +302,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("of a role that the row does not have read back with it", async () => {
+  it("restores a role that differs from the row's", async () => {
     for (const [row, original] of [
       ["user", "assistant"],
       ["assistant", "bashExecution"],
@@ -321,7 +321,7 @@ describe("adopting: parts", () => {
     }
   });
 
-  it("whose block was a bare string make a message with a string for content", async () => {
+  it("turns a block that was a bare string into a message with string content", async () => {
     const path = older("0.15.3", (db) => {
       db.exec(`UPDATE message_parts SET metadata = '{"originalRole":"user","raw":"hello"}', text_content = 'hello' WHERE message_id = 1;
                UPDATE messages SET content = 'hello' WHERE message_id = 1`);
@@ -331,7 +331,7 @@ describe("adopting: parts", () => {
     });
   });
 
-  it("of a database that had none yet are not invented", async () => {
+  it("creates no parts for a database without a table of parts", async () => {
     const path = older("0.1.0", (db) => db.exec("DROP TABLE message_parts"));
     await adopted(path, async (store) => {
       assert.equal(rowsOf(path, "SELECT 1 FROM message_parts").length, 0);
@@ -340,8 +340,8 @@ describe("adopting: parts", () => {
   });
 });
 
-describe("adopting: large files", () => {
-  it("are read where they lie, under a path from another machine too, and missing ones are reported", async () => {
+describe("adopting large files", () => {
+  it("reads them in place, even if the path is from another machine, and reports missing ones", async () => {
     const ids = [
       "file_00000000000000aa",
       "file_00000000000000bb",
@@ -378,7 +378,7 @@ describe("adopting: large files", () => {
   });
 });
 
-describe("adopting: sessions", () => {
+describe("adopting sessions", () => {
   const segments = (
     db: DatabaseSync,
     rows: readonly (readonly [id: number, key: string | null, active: number])[],
@@ -398,7 +398,7 @@ describe("adopting: sessions", () => {
       );
   };
 
-  it("have one active segment, the newest of the active ones; archived ones say when and why", async () => {
+  it("leaves the newest active segment active, and keeps when and why others were archived", async () => {
     const path = older("0.15.3", (db) =>
       segments(db, [
         [2, "agent:main:x", 1],
@@ -438,7 +438,7 @@ describe("adopting: sessions", () => {
     });
   });
 
-  it("of a database that could not archive yet have their newest segment active", async () => {
+  it("makes the newest segment active if the database has no column for it", async () => {
     const path = older("0.15.3", (db) => {
       segments(db, [
         [2, "agent:main:x", 1],
@@ -456,7 +456,7 @@ describe("adopting: sessions", () => {
     });
   });
 
-  it("may be none at all", async () => {
+  it("accepts a database without any", async () => {
     const path = older("0.15.3", (db) => {
       for (const table of tablesOf(db.location()!).filter((name) => !/_fts|sqlite/.test(name)))
         db.exec(`DELETE FROM ${table}`);
@@ -465,14 +465,14 @@ describe("adopting: sessions", () => {
       assert.deepEqual(await store.conversations(), []);
       await checkSound(store);
       const { id } = await store.open({ sessionId: "new" });
-      // An id that was once given stays taken.
+      // Ids are never reused.
       assert.equal(id, 2);
     });
   });
 });
 
 describe("guarantee 29: adopting times", () => {
-  it("in both formats mixed, and ones that name no instant: those get the time before them, and are kept", async () => {
+  it("reads both formats; an unreadable time is kept and replaced by the one before it", async () => {
     const times: readonly (readonly [written: string, read: string])[] = [
       ["not a time", "2026-11-15T07:25:50.000Z"], // The conversation's.
       ["2026-02-17 07:37:00", "2026-02-17T07:37:00.000Z"],
@@ -527,14 +527,14 @@ describe("guarantee 29: adopting times", () => {
     });
   });
 
-  it("are not kept twice where all of them can be read", async () => {
+  it("keeps no second copy of readable times", async () => {
     const path = older("0.15.3");
     await adopted(path, async () => undefined);
     assert.deepEqual(columnsOf(path, "older_messages"), ["message_id", "identity_hash"]);
   });
 });
 
-describe("adopting: columns and tables", () => {
+describe("adopting columns and tables", () => {
   /** What later versions added, so that any of it may be absent. */
   const later: Readonly<Record<string, readonly string[]>> = {
     conversations: ["session_key", "active", "archived_at", "archive_cause", "title", "bootstrapped_at"],
@@ -584,7 +584,7 @@ describe("adopting: columns and tables", () => {
     });
   };
 
-  it("may be any subset of the later ones, in any order", async (t) => {
+  it("accepts any subset of the later columns, in any order", async (t) => {
     const seed = 11;
     const random = createRandom(seed);
     const everything = Object.entries(later).flatMap(([table, columns]) =>
@@ -604,7 +604,7 @@ describe("adopting: columns and tables", () => {
     t.diagnostic(`${subsets.length} subsets of ${everything.length} columns`);
   });
 
-  it("that we do not know are kept beside ours with their values, also under a name of ours", async () => {
+  it("keeps values of unknown columns in tables beside ours, also of columns with a name of ours", async () => {
     const values = ["'text'", "9007199254740993", "1.5", "x'00ff'", "'{\"a\":1}'"];
     const path = older("0.15.3", (db) => {
       for (const [index, [table, column]] of [
@@ -650,7 +650,7 @@ describe("adopting: columns and tables", () => {
     assert.ok(!columnsOf(path, "older_messages").includes("always_null"));
   });
 
-  it("that we do not know stay as they are, also those that only share a name with ours", async () => {
+  it("keeps unknown tables unchanged, including those that only share a name with ours", async () => {
     const path = older("0.15.3", (db) => {
       db.exec(`INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b1', 1, 'p', 'c', 'active');
         INSERT INTO focus_brief_sources (brief_id, summary_id, role) SELECT 'b1', min(summary_id), 'source' FROM summaries;
@@ -682,7 +682,7 @@ describe("adopting: columns and tables", () => {
     assert.ok(tablesOf(path).includes("vectors"));
   });
 
-  it("are ours in every other respect: a fresh database has the same", async () => {
+  it("otherwise creates the same schema as in a new database", async () => {
     const path = older("0.15.3");
     await adopted(path, async () => undefined);
     const fresh = join(dirname(path), "fresh.db");
@@ -704,7 +704,7 @@ describe("adopting: columns and tables", () => {
     }
   });
 
-  it("with keys of the host become the keys of messages, each once", async () => {
+  it("uses the host's keys as unique message keys", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(`UPDATE messages SET transcript_entry_id = 'entry-' || message_id WHERE message_id <= 4;
                UPDATE messages SET stable_event_key = 'event-' || message_id WHERE message_id IN (2, 5);
@@ -725,13 +725,13 @@ describe("adopting: columns and tables", () => {
     });
   });
 
-  it("never give a number again that was given to a conversation once", async () => {
+  it("never reuses the number of a conversation", async () => {
     const path = older("0.15.3", (db) => db.exec("UPDATE sqlite_sequence SET seq = 500 WHERE name = 'conversations'"));
     await adopted(path, async (store) => assert.equal((await store.open({ sessionId: "new" })).id, 501));
   });
 });
 
-describe("adopting: forgetting afterwards", () => {
+describe("forgetting after adopting", () => {
   const nowhere = (path: string, secret: string): void => {
     for (const suffix of ["", "-wal"]) {
       if (existsSync(path + suffix))
@@ -739,7 +739,7 @@ describe("adopting: forgetting afterwards", () => {
     }
   };
 
-  it("reaches into what was kept of the older program", async () => {
+  it("redacts a secret in kept values of the older program", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(`UPDATE messages SET large_content = 'the hunter2 of it' WHERE message_id = 5;
         UPDATE message_parts SET tool_output = '{"password":"hunter2"}' WHERE message_id = 9;
@@ -758,7 +758,7 @@ describe("adopting: forgetting afterwards", () => {
     nowhere(path, "hunter2");
   });
 
-  it("of a message takes what was kept of it along", async () => {
+  it("deletes kept values of a forgotten message", async () => {
     const path = older("0.15.3", (db) =>
       db.exec("UPDATE messages SET large_content = 'only here' WHERE message_id = 2"),
     );
@@ -776,8 +776,8 @@ describe("adopting: forgetting afterwards", () => {
   });
 });
 
-describe("adopting: pruning afterwards", () => {
-  it("a conversation goes with what was kept of it, and comes back from its archive as we know it", async () => {
+describe("pruning after adopting", () => {
+  it("deletes kept values with their conversation, whose archive can be merged back", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(`UPDATE messages SET large_content = 'only here' WHERE message_id = 2;
         INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b', 1, 'p', 'brief words', 'active')`),
@@ -800,8 +800,8 @@ describe("adopting: pruning afterwards", () => {
   });
 });
 
-describe("adopting: damage that the older program left", () => {
-  it("keeps links to rows that are gone, and the doctor reports them", async () => {
+describe("adopting a database with damage", () => {
+  it("keeps links to missing rows, and doctor reports them", async () => {
     const leaf = "sum_5828b4f091ff34e7";
     const path = older("0.15.3", (db) => {
       db.exec(`DELETE FROM messages WHERE message_id IN (1, 124); DELETE FROM summaries WHERE summary_id = 'sum_f8f5300ff6d7fe73';
@@ -853,7 +853,7 @@ describe("adopting: damage that the older program left", () => {
           ["orphaned_rows", "summary_messages"],
         ],
       );
-      // What can still be told is told: nothing else is wrong but the messages that the lost summary stood for.
+      // Nothing else is wrong except for the messages that the lost summary covered.
       assert.deepEqual(
         new Set(found.map(({ code }) => code)),
         new Set(["orphaned_rows", "dangling_reference", "missing_message", "lost_message"]),
@@ -861,7 +861,7 @@ describe("adopting: damage that the older program left", () => {
     });
   });
 
-  it("keeps a summary that has lost all its sources, with what it said of itself", async () => {
+  it("keeps a summary without sources, with its recorded times and depth", async () => {
     const leaf = "sum_5828b4f091ff34e7" as SummaryId;
     const path = older("0.15.3", (db) => db.prepare("DELETE FROM summary_messages WHERE summary_id = ?").run(leaf));
     await adopted(path, async (store) => {
@@ -874,7 +874,7 @@ describe("adopting: damage that the older program left", () => {
     });
   });
 
-  it("survives summaries that are among their own sources, and the doctor reports them", async () => {
+  it("accepts summaries that are among their own sources, and doctor reports them", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(
         "INSERT INTO summary_parents VALUES ('sum_7ce9c84c11bb908e', 'sum_3c00d1d7d9afa905', 9), ('sum_3c00d1d7d9afa905', 'sum_7ce9c84c11bb908e', 9)",
@@ -883,7 +883,7 @@ describe("adopting: damage that the older program left", () => {
     await adopted(path, async (store) => assert.ok((await inspect(store, null)).some(({ code }) => code === "cycle")));
   });
 
-  it("works depths, ranges and descendants out again where they are wrong", async () => {
+  it("recomputes wrong depths, ranges and descendants", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(
         "UPDATE summaries SET depth = 7 - depth, earliest_at = 'x', latest_at = '1999-01-01 00:00:00', descendant_count = 99, file_ids = '[broken'",
@@ -896,7 +896,7 @@ describe("adopting: damage that the older program left", () => {
     });
   });
 
-  it("keeps which files a summary tells of", async () => {
+  it("keeps the file ids of a summary", async () => {
     const file: FileId = "file_0123456789abcdef";
     const path = older("0.15.3", (db) => db.exec(`UPDATE summaries SET file_ids = '["${file}"]'`));
     await adopted(path, async (store) => {
@@ -904,7 +904,7 @@ describe("adopting: damage that the older program left", () => {
     });
   });
 
-  it("is not stopped by a damaged search index, which is built again", async () => {
+  it("rebuilds a damaged search index", async () => {
     const path = older("0.15.3", (db) => db.exec("UPDATE messages_fts_data SET block = randomblob(64)"));
     await adopted(path, async (store) => {
       await store.index(1_000);
@@ -925,7 +925,7 @@ describe("adopting: damage that the older program left", () => {
 });
 
 describe("adopting a file in WAL mode", () => {
-  it("takes what lies in its log, which was never merged", async () => {
+  it("includes what is only in the log", async () => {
     const path = older("0.15.3");
     const live = join(dirname(path), "live.db");
     tamper(copyFixture("0.15.3", dirname(path), "live.db"), (db) => {
@@ -944,9 +944,9 @@ describe("adopting a file in WAL mode", () => {
   });
 });
 
-// ── What is left alone ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Files that are not adopted ───────────────────────────────────────────────────────────────────────────────────────
 
-describe("a file that cannot be adopted", () => {
+describe("adopting refuses", () => {
   const refused = async (
     path: string,
     code: ErrorCode,
@@ -973,13 +973,13 @@ describe("a file that cannot be adopted", () => {
     return path;
   };
 
-  it("is one that is no database", async () => {
+  it("a file that is not a database", async () => {
     await refused(file("a diary, not a database\n".repeat(500)), "invalid", /is not a database/);
     await refused(file("SQL"), "invalid", /is not a database/);
     await refused(file("SQLite format 3\0"), "corrupt", /cannot be read as a database/);
   });
 
-  it("is one with nothing in it, or none at all", async () => {
+  it("an empty or missing file", async () => {
     await refused(file(""), "not_found", /nothing to adopt/);
     const path = older("0.15.3");
     rmSync(path);
@@ -993,18 +993,18 @@ describe("a file that cannot be adopted", () => {
     );
   });
 
-  it("is a folder", async () => {
+  it("a folder", async () => {
     await refused(dirname(older("0.15.3")), "invalid", /is a folder/);
   });
 
-  it("is one that a newer version of ours has made", async () => {
+  it("a database of a newer version", async () => {
     const path = older("0.15.3", (db) =>
       db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion + 1}`),
     );
     await refused(path, "conflict", /newer lossless-claw/);
   });
 
-  it("is the database of another application", async () => {
+  it("a database of another application", async () => {
     const foreign = older("0.15.3");
     rmSync(foreign);
     await refused(
@@ -1028,18 +1028,18 @@ describe("a file that cannot be adopted", () => {
     );
   });
 
-  it("is one that was cut off", async () => {
+  it("a truncated file", async () => {
     const path = older("0.15.3");
     truncateSync(path, statSync(path).size - 100_000);
     await refused(path, "corrupt", /cannot be read as a database|is damaged/);
   });
 
-  it("is one that was overwritten in the middle", async () => {
+  it("a file overwritten in the middle", async () => {
     const random = createRandom(5);
     for (let round = 0; round < 12; round++) {
       const path = older(round % 2 === 0 ? "0.15.3" : "0.1.0");
       const bytes = readFileSync(path);
-      // The first page of a table is one that the check cannot take for anything else.
+      // The first page of a table: the check always notices damage there.
       const roots = rowsOf(
         path,
         "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0 AND type = 'table' AND name NOT LIKE '%fts%'",
@@ -1051,7 +1051,7 @@ describe("a file that cannot be adopted", () => {
     }
   });
 
-  it("is one that another process has locked, whichever way", async () => {
+  it("a file that another process has locked in any way", async () => {
     for (const mode of ["DELETE", "WAL"]) {
       const path = older("0.15.3", (db) => db.exec(`PRAGMA journal_mode = ${mode}`));
       const program = `
@@ -1069,12 +1069,12 @@ describe("a file that cannot be adopted", () => {
         child.kill("SIGKILL");
         await once(child, "exit");
       }
-      // The one that held it is dead, and what it had begun is undone.
+      // The process with the lock has died, and its transaction is rolled back.
       await adopted(path, async (store) => await checkSound(store));
     }
   });
 
-  it("is one whose disk has no room for the backup and the new tables", async () => {
+  it("a file whose disk has no room for the backup and the new tables", async () => {
     const path = older("0.15.3");
     const asked: string[] = [];
     const freeBytes = async (folder: string): Promise<number> => (asked.push(folder), statSync(path).size * 3 - 1);
@@ -1083,7 +1083,7 @@ describe("a file that cannot be adopted", () => {
     assert.equal((await adopt(path, now, { freeBytes: async () => statSync(path).size * 3 })).kind, "adopted");
   });
 
-  it("is one whose rows do not fit ours: it is as it was, row by row, and has no backup more than before", async () => {
+  it("a file whose rows do not fit our schema, and leaves no backup behind", async () => {
     const path = older("0.15.3", (db) => {
       reshape(db, "messages", (columns) => columns);
       db.exec("UPDATE messages SET seq = 1");
@@ -1091,7 +1091,7 @@ describe("a file that cannot be adopted", () => {
     const before = contentsOf(path);
     await assert.rejects(adopt(path, now), {
       code: "unavailable",
-      message: /could not be adopted, and is as it was: UNIQUE/,
+      message: /failed and changed nothing: UNIQUE/,
     });
     assert.deepEqual(contentsOf(path), before);
     assert.deepEqual(
@@ -1100,7 +1100,7 @@ describe("a file that cannot be adopted", () => {
     );
   });
 
-  it("is not adopted twice by two processes that come at once", async () => {
+  it("a second adoption of the same file at the same time", async () => {
     const path = older("0.15.3");
     const outcomes = await Promise.all([adopt(path, now), adopt(path, now), adopt(path, now)]);
     assert.deepEqual(outcomes.map(({ kind }) => kind).toSorted(), ["adopted", "unchanged", "unchanged"]);

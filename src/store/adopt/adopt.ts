@@ -1,7 +1,7 @@
 /**
- * Moving in: a database of the older program becomes ours, in place. It is checked, locked and backed up; then its tables
- * are rebuilt as ours in one transaction (rebuild.ts). Search is built afterwards in the background. Adopting twice does
- * nothing, and a crash at any moment leaves either the old file or the new one.
+ * Adopts a database of the older program in place: checks, locks and backs it up, then rebuilds its tables.
+ * The rebuild is one transaction (rebuild.ts), so a crash leaves either the old file or the new one. The search index is
+ * built later, in the background.
  */
 
 import { rmSync, statSync } from "node:fs";
@@ -18,35 +18,37 @@ import { checkWhole, identify, kindOf } from "../sqlite/file-kind.ts";
 
 export type Adopted =
   | ({ readonly kind: "adopted"; readonly backup: string } & Rebuilt)
-  /** It is ours already. */
+  /** It already has our format. */
   | { readonly kind: "unchanged" };
 
 export interface AdoptOptions {
-  /** How long to wait for another process that holds the file. */
+  /** How long to wait while another process locks the file. */
   readonly busyTimeoutMs?: number;
-  /** How many bytes the disk of a folder has left. */
+  /** Free bytes on the disk of a folder. */
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
 const busyTimeoutMsDefault = 30_000;
 
-/** `now` names the backup. Throws, and leaves the file as it is, for one that is damaged, locked or not ours to adopt. */
+/** `now` names the backup. Throws, without changing the file, if it is damaged, locked or not a database to adopt. */
 export async function adopt(path: string, now: string, options: AdoptOptions = {}): Promise<Adopted> {
   const { busyTimeoutMs = busyTimeoutMsDefault, freeBytes = freeBytesOfDisk } = options;
   const kind = await retryWhileBusy(busyTimeoutMs, () => identify(path));
   if (kind === "empty") {
-    throw new LcmError("not_found", `there is nothing to adopt at ${path}`, { hint: "name an lcm.db file" });
+    throw new LcmError("not_found", `there is nothing to adopt at ${path}`, {
+      hint: "pass the path of an lcm.db file",
+    });
   }
   if (kind !== "older_program") return { kind: "unchanged" };
   await retryWhileBusy(busyTimeoutMs, () => checkWhole(path));
   await checkSpace(path, freeBytes);
   using db = await retryWhileBusy(busyTimeoutMs, () => lock(path));
-  // Another process may have been here while this one waited.
+  // Another process may have adopted it while this one waited for the lock.
   if (kindOf(db, path) !== "older_program") return { kind: "unchanged" };
   const backup = unusedPath(`${backupPath(path, now)}-older`);
   await backUpDatabase(path, backup);
-  const rebuilt = rebuildOrNot(db, path, backup);
-  giveBackRoom(db);
+  const rebuilt = rebuildOrRollBack(db, path, backup);
+  shrink(db);
   return { kind: "adopted", backup, ...rebuilt };
 }
 
@@ -55,21 +57,18 @@ const freeBytesOfDisk = async (folder: string): Promise<number> => {
   return bavail * bsize;
 };
 
-/** The backup, the new tables beside the old, and the log that holds them until they are in the file. */
+/** Room for the backup, the new tables beside the old, and the log until it is checkpointed. */
 async function checkSpace(path: string, freeBytes: (folder: string) => Promise<number>): Promise<void> {
   const needed = statSync(path).size * 3;
   const free = await freeBytes(dirname(path));
   if (free >= needed) return;
   const [want, have] = [formatBytes(needed), formatBytes(free)];
-  throw new LcmError("unavailable", `adopting ${path} needs ${want} of free disk, and there is ${have}`, {
-    hint: "make room, or move the file to a larger disk first",
+  throw new LcmError("unavailable", `adopting ${path} needs ${want} of free disk space; ${have} is available`, {
+    hint: "free up disk space, or move the file to a larger disk first",
   });
 }
 
-/**
- * From here on nobody else writes, so that the backup is exactly what is rebuilt. In WAL mode others can still read, and
- * a crash leaves the file itself as it was.
- */
+/** Blocks other writers, so the backup equals what is rebuilt. With WAL others can read, and a crash changes nothing. */
 function lock(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: 10, enableForeignKeyConstraints: false });
   try {
@@ -81,7 +80,7 @@ function lock(path: string): DatabaseSync {
   }
 }
 
-function rebuildOrNot(db: DatabaseSync, path: string, backup: string): Rebuilt {
+function rebuildOrRollBack(db: DatabaseSync, path: string, backup: string): Rebuilt {
   try {
     const rebuilt = rebuildTables(db);
     db.exec("COMMIT");
@@ -90,18 +89,19 @@ function rebuildOrNot(db: DatabaseSync, path: string, backup: string): Rebuilt {
     if (db.isTransaction) db.exec("ROLLBACK");
     rmSync(backup, { force: true });
     if (errcodeOf(cause) === null) throw cause;
-    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${errorText(cause)}`, {
+    const hint = "check that the disk has free space, then run `lcm adopt` again";
+    throw new LcmError("unavailable", `adopting ${path} failed and changed nothing: ${errorText(cause)}`, {
       cause,
-      hint: "check that the disk has room; `lcm adopt` can be run again",
+      hint,
     });
   }
 }
 
-/** The older tables were most of the file: text three times over, and two search indexes. Pages get the size of ours. */
-function giveBackRoom(db: DatabaseSync): void {
+/** Most of the file is free now: the older tables stored texts up to three times. Also sets our page size. */
+function shrink(db: DatabaseSync): void {
   try {
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA page_size = 8192; VACUUM; PRAGMA journal_mode = WAL");
   } catch {
-    // Somebody else has the file open, or the disk is full. Nothing is lost: free pages are used again.
+    // Another process has the file open, or the disk is full. Nothing is lost: free pages are reused.
   }
 }

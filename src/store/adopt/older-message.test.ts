@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
 import { createRandom } from "../../../test/support/random.ts";
 import type { Random } from "../../../test/support/random.ts";
-import { understandMessage } from "./older-message.ts";
+import { convertMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart } from "./older-message.ts";
 import type { Json, JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -24,16 +24,16 @@ const textBlock = (text: string): OlderPart => ({
   metadata: JSON.stringify({ raw: { type: "text", text } }),
 });
 
-describe("a message of the older program", () => {
-  it("without parts is its text", () => {
-    const found = understandMessage(message("tool", "42", []));
+describe("converting a message of the older program", () => {
+  it("uses the text of a message without parts", () => {
+    const found = convertMessage(message("tool", "42", []));
     assert.deepEqual(found.parts, []);
     assert.equal(found.content, "42");
     assert.ok(found.tokens > 4);
     assert.equal(found.envelope, null);
   });
 
-  it("is stored as the same message would be today", () => {
+  it("stores it as the same message would be stored today", () => {
     const raw = {
       role: "assistant",
       content: [
@@ -49,7 +49,7 @@ describe("a message of the older program", () => {
       metadata: JSON.stringify({ originalRole: "assistant", rawType: block.type, raw: block }),
     }));
     const today = messageToStore(raw, { key: "k", at });
-    const found = understandMessage(message("assistant", "let me see", parts));
+    const found = convertMessage(message("assistant", "let me see", parts));
     assert.deepEqual(found, {
       content: textOfParts(today.parts),
       parts: today.parts,
@@ -58,9 +58,9 @@ describe("a message of the older program", () => {
     });
   });
 
-  it("keeps its parts as they were filed where its text is another", () => {
+  it("keeps the parts unchanged if the text differs", () => {
     const parts = [textBlock("one"), textBlock("two")];
-    const found = understandMessage(message("user", "something else", parts));
+    const found = convertMessage(message("user", "something else", parts));
     assert.equal(found.content, "something else");
     assert.deepEqual(
       found.parts.map(({ text, kept, metadata }) => [text, kept, metadata]),
@@ -75,22 +75,22 @@ describe("a message of the older program", () => {
     ]);
   });
 
-  it("keeps a kind of its own, which says more than ours", () => {
+  it("keeps a part type that is more precise than ours", () => {
     const part: OlderPart = { ...textBlock("the story so far"), type: "compaction" };
-    const found = understandMessage(message("user", "the story so far", [part]));
+    const found = convertMessage(message("user", "the story so far", [part]));
     assert.deepEqual(
       found.parts.map(({ type, text }) => [type, text]),
       [["compaction", "the story so far"]],
     );
   });
 
-  it("keeps a text beside its block that says more than the block", () => {
+  it("keeps a text that contains more than the block", () => {
     const part = { ...textBlock("hello"), text: "hello there" };
-    const found = understandMessage(message("user", "hello", [part]));
+    const found = convertMessage(message("user", "hello", [part]));
     assert.ok(JSON.stringify(found).includes("hello there"));
   });
 
-  it("keeps a column that says something else than the block", () => {
+  it("keeps a column that differs from the block", () => {
     const part = { ...textBlock("hi"), toolCallId: "c9", toolName: "bash" };
     const call: OlderPart = {
       ...bare,
@@ -98,7 +98,7 @@ describe("a message of the older program", () => {
       toolCallId: "other",
       metadata: JSON.stringify({ raw: { type: "toolCall", id: "c1", name: "read", arguments: {} } }),
     };
-    const found = understandMessage(message("assistant", "hi", [part, call]));
+    const found = convertMessage(message("assistant", "hi", [part, call]));
     assert.deepEqual(
       found.parts.map(({ toolCallId, toolName }) => [toolCallId, toolName]),
       [
@@ -114,12 +114,12 @@ describe("a message of the older program", () => {
     });
   });
 
-  it("guarantee 4: reads back whatever the host had sent and however it was filed", () => {
+  it("guarantee 4: decodes to what the host sent, however it was stored", () => {
     for (let seed = 1; seed <= 400; seed++) {
       const random = createRandom(seed);
       const raw = randomMessage(random);
       const filed = fileAway(random, raw);
-      const found = understandMessage(filed);
+      const found = convertMessage(filed);
       assert.equal(found.parts.length, filed.parts.length, `seed ${seed}`);
       assert.equal(found.content, textOfParts(found.parts), `seed ${seed}: the text is what the parts say`);
       assert.ok(found.content.includes(filed.content), `seed ${seed}: nothing of the text is gone`);
@@ -128,7 +128,7 @@ describe("a message of the older program", () => {
   });
 });
 
-// ── A host, and how the older program filed what it sent ─────────────────────────────────────────────────────────────
+// ── A host, and how the older program stored its messages ────────────────────────────────────────────────────────────
 
 function randomMessage(random: Random): JsonObject {
   const role = random.pick(["user", "assistant", "toolResult", "custom"]);

@@ -1,10 +1,10 @@
 /**
- * A message of the older program, read for what it was. Its parts hold the host's blocks as JSON in their metadata, or
- * only columns that speak of them; the same text stands in up to three places; and a message may have no parts at all.
- * Here it becomes the message that the host sent, and is taken apart as any message is today.
+ * Converts a message of the older program: reconstructs what the host sent and encodes it as we would today.
+ * The older parts store the host's blocks as JSON in their metadata, or only columns that describe them; one text may be
+ * stored in three places, and a message may have no parts at all.
  *
- * That is done only where it provably loses nothing: the text is what the parts say, no column says anything else, and
- * the message reads back equal. Any other keeps its rows' values as they are, beside the blocks it reads back from.
+ * A message is converted only if nothing is lost: its text equals that of its parts, no column differs, and it decodes to
+ * the same message. Any other message keeps its stored values unchanged, beside the blocks it is decoded from.
  */
 
 import { estimateMessageTokens, messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
@@ -28,42 +28,43 @@ export interface OlderPart {
   readonly text: string | null;
   readonly toolCallId: string | null;
   readonly toolName: string | null;
-  /** JSON as a rule, of any shape. */
+  /** Usually JSON, of any shape. */
   readonly metadata: string | null;
-  /** What else its row says of the block: columns by name, as text, none of them null. */
+  /** Other columns that describe the block, by name; only those that are not null. */
   readonly columns: Readonly<Record<string, string>>;
 }
 
-/** What is stored of a message; as many parts as it had. */
-export type Understood = Pick<NewMessage, "parts" | "tokens" | "envelope"> & { readonly content: string };
+/** It has as many parts as before. */
+export type ConvertedMessage = Pick<NewMessage, "parts" | "tokens" | "envelope"> & { readonly content: string };
 
-export function understandMessage(message: OlderMessage): Understood {
+export function convertMessage(message: OlderMessage): ConvertedMessage {
   const { content } = message;
   if (message.parts.length === 0) {
-    const said: Part = { type: "text", text: content, kept: null, toolCallId: null, toolName: null, metadata: null };
-    return { content, parts: [], tokens: estimateMessageTokens([said]), envelope: null };
+    const only: Part = { type: "text", text: content, kept: null, toolCallId: null, toolName: null, metadata: null };
+    return { content, parts: [], tokens: estimateMessageTokens([only]), envelope: null };
   }
-  const filed = message.parts.map(readPart);
-  const raw = hostMessageOf(message, filed);
-  const { parts: taken, envelope } = takeApart(raw, message);
-  const today = filed.map((part, index) => partOfToday(part, taken[index], raw));
-  const parts = losesNothing(today, filed, raw, { ...message, envelope }) ? today : keptAsFiled(filed, content);
+  const stored = message.parts.map(readPart);
+  const raw = hostMessageOf(message, stored);
+  const { parts: encoded, envelope } = encode(raw, message);
+  const converted = stored.map((part, index) => convertPart(part, encoded[index], raw));
+  const isLossless = losesNothing(converted, stored, raw, { ...message, envelope });
+  const parts = isLossless ? converted : unchangedParts(stored, content);
   return { content: textOfParts(parts), parts, tokens: estimateMessageTokens(parts), envelope };
 }
 
-// ── What the rows say ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The host's message ───────────────────────────────────────────────────────────────────────────────────────────────
 
-interface FiledPart {
+interface ParsedPart {
   readonly older: OlderPart;
-  /** Its metadata, if that is an object; null if it is anything else. */
-  readonly stated: JsonObject | null;
+  /** Its metadata if that is a JSON object, else null. */
+  readonly fields: JsonObject | null;
   /** The host's block. */
   readonly block: Json;
 }
 
-function readPart(older: OlderPart): FiledPart {
-  const stated = parseObject(older.metadata);
-  return { older, stated, block: stated?.["raw"] ?? blockFromColumns(older) };
+function readPart(older: OlderPart): ParsedPart {
+  const fields = parseObject(older.metadata);
+  return { older, fields, block: fields?.["raw"] ?? blockFromColumns(older) };
 }
 
 function parseObject(json: string | null): JsonObject | null {
@@ -72,11 +73,11 @@ function parseObject(json: string | null): JsonObject | null {
     const value: Json = JSON.parse(json);
     return isObject(value) ? value : null;
   } catch {
-    return null; // Not JSON: kept as the text it is.
+    return null; // Not JSON: it is kept as text.
   }
 }
 
-/** A part stored without its block: the block that its columns speak of. */
+/** Reconstructs the block of a part that was stored without it. */
 function blockFromColumns({ type, text, toolCallId, toolName, columns }: OlderPart): Json {
   const { tool_input: input, tool_output: output } = columns;
   switch (type) {
@@ -85,10 +86,9 @@ function blockFromColumns({ type, text, toolCallId, toolName, columns }: OlderPa
     case "reasoning":
       return { type: "thinking", thinking: text ?? "" };
     case "tool": {
-      const said = text ?? (input === undefined && output !== undefined ? output : null);
-      if (said !== null) return { type: "text", text: said };
-      const given = input === undefined ? null : input;
-      return { type: "toolCall", id: toolCallId, name: toolName, arguments: parseObject(given) ?? given ?? {} };
+      const result = text ?? (input === undefined && output !== undefined ? output : null);
+      if (result !== null) return { type: "text", text: result };
+      return { type: "toolCall", id: toolCallId, name: toolName, arguments: parseObject(input ?? null) ?? input ?? {} };
     }
     default: {
       const [subject] = type.split("_");
@@ -98,38 +98,38 @@ function blockFromColumns({ type, text, toolCallId, toolName, columns }: OlderPa
   }
 }
 
-function hostMessageOf({ role, parts }: OlderMessage, filed: readonly FiledPart[]): HostMessage {
+function hostMessageOf({ role, parts }: OlderMessage, stored: readonly ParsedPart[]): HostMessage {
   const find = (name: string): Json | undefined =>
-    filed.map(({ stated }) => stated?.[name]).find((value) => value !== undefined && value !== null);
+    stored.map(({ fields }) => fields?.[name]).find((value) => value !== undefined && value !== null);
   const isResult = role === "tool";
   const toolCallId = find("toolCallId") ?? parts.find((part) => part.toolCallId !== null)?.toolCallId;
   const toolName = find("toolName") ?? parts.find((part) => part.toolName !== null)?.toolName;
   const isError = find("isError");
-  const [first] = filed;
+  const [first] = stored;
   return {
     role: find("originalRole") ?? role,
     ...(isResult && toolCallId !== undefined ? { toolCallId } : {}),
     ...(isResult && toolName !== undefined ? { toolName } : {}),
-    content: filed.length === 1 && typeof first?.block === "string" ? first.block : filed.map((part) => part.block),
+    content: stored.length === 1 && typeof first?.block === "string" ? first.block : stored.map((part) => part.block),
     ...(isError === undefined ? {} : { isError }),
   };
 }
 
-/** A role that the row does not have is kept with the message: it is, when it does not come first. */
-function takeApart(raw: HostMessage, message: OlderMessage): NewMessage {
+/** A role that differs from the row's must go into the envelope; the codec puts it there if it is not the first field. */
+function encode(raw: HostMessage, message: OlderMessage): NewMessage {
   const stored = messageToStore(raw, message);
   if (stored.role === message.role) return stored;
   const { role, ...rest } = raw;
   return messageToStore({ ...rest, role }, message);
 }
 
-// ── As it would be stored today ──────────────────────────────────────────────────────────────────────────────────────
+// ── Converted parts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-function partOfToday({ older, stated, block }: FiledPart, part: Part | undefined, raw: HostMessage): Part {
+function convertPart({ older, fields, block }: ParsedPart, part: Part | undefined, raw: HostMessage): Part {
   assert(part !== undefined, "every block of a message is a part");
-  const toolCallId = part.toolCallId ?? older.toolCallId ?? textOrNull(stated?.["toolCallId"]);
-  const toolName = part.toolName ?? older.toolName ?? textOrNull(stated?.["toolName"]);
-  const said: JsonObject = {
+  const toolCallId = part.toolCallId ?? older.toolCallId ?? textOrNull(fields?.["toolCallId"]);
+  const toolName = part.toolName ?? older.toolName ?? textOrNull(fields?.["toolName"]);
+  const stored: JsonObject = {
     raw: block,
     rawType: isObject(block) ? block["type"] : undefined,
     originalRole: raw["role"],
@@ -137,69 +137,65 @@ function partOfToday({ older, stated, block }: FiledPart, part: Part | undefined
     toolName: raw["toolName"] ?? toolName ?? undefined,
     isError: raw["isError"],
   };
-  const unsaid = Object.entries(stated ?? {}).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(said[name]),
+  const others = Object.entries(fields ?? {}).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored[name]),
   );
   const metadata =
-    unsaid.length === 0
+    others.length === 0
       ? part.metadata
-      : JSON.stringify({ ...parseObject(part.metadata), older: Object.fromEntries(unsaid) });
-  return { ...part, type: typeOfToday(older.type, part.type), toolCallId, toolName, metadata };
+      : JSON.stringify({ ...parseObject(part.metadata), older: Object.fromEntries(others) });
+  const type = isRebuiltByType(older.type) || isRebuiltByType(part.type) ? part.type : older.type;
+  return { ...part, type, toolCallId, toolName, metadata };
 }
+
+/** The older program stored some calls as "agent"; its other types, such as "compaction", are more precise than ours. */
+const isRebuiltByType = (type: PartType): boolean => type === "tool" || type === "reasoning" || type === "file";
 
 const textOrNull = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
-/** The older program filed some calls under "agent"; its own kinds, such as "compaction", say more than ours. */
-const typeOfToday = (older: PartType, today: PartType): PartType =>
-  isRebuiltByType(older) || isRebuiltByType(today) ? today : older;
-
-const isRebuiltByType = (type: PartType): boolean => type === "tool" || type === "reasoning" || type === "file";
-
 function losesNothing(
-  today: readonly Part[],
-  filed: readonly FiledPart[],
+  converted: readonly Part[],
+  stored: readonly ParsedPart[],
   raw: HostMessage,
   message: Pick<OlderMessage, "role" | "content" | "at"> & Pick<NewMessage, "envelope">,
 ): boolean {
-  const isSaid = filed.every(({ older, stated }, index) => {
-    const part = today[index];
+  const keepsColumns = stored.every(({ older, fields }, index) => {
+    const part = converted[index];
     return (
       part !== undefined &&
       (older.text === null || older.text === part.text || older.text === part.kept) &&
       (older.toolCallId ?? part.toolCallId) === part.toolCallId &&
       (older.toolName ?? part.toolName) === part.toolName &&
-      // Written otherwise than we would write it, it may say more than a parser keeps: digits of a long number.
-      (older.metadata === null || (stated !== null && JSON.stringify(stated) === older.metadata))
+      // JSON that we would write differently may contain what a parser drops, such as digits of a long number.
+      (older.metadata === null || (fields !== null && JSON.stringify(fields) === older.metadata))
     );
   });
-  // Calls stood beside the text; today they are part of it, so that search finds them.
-  const isWholeText = [today, today.filter((part) => part.type !== "tool")].some(
+  // The older program did not count calls as text; we do, so that search finds them.
+  const keepsText = [converted, converted.filter((part) => part.type !== "tool")].some(
     (parts) => textOfParts(parts) === message.content,
   );
-  return (
-    isSaid && isWholeText && JSON.stringify(messageFromStore({ ...message, parts: today })) === JSON.stringify(raw)
-  );
+  const decoded = messageFromStore({ ...message, parts: converted });
+  return keepsColumns && keepsText && JSON.stringify(decoded) === JSON.stringify(raw);
 }
 
-// ── As it lay there ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Unchanged parts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The text stays what it was: in the parts if they make it up, else whole in the first of them. */
-function keptAsFiled(filed: readonly FiledPart[], content: string): readonly Part[] {
-  const texts = filed.map(({ older }) => older.text);
-  const isMadeUp =
-    (texts.length === 1 ? (texts[0] ?? "") : texts.filter((text) => text !== null).join("\n")) === content;
-  return filed.map(({ older, stated, block }, index): Part => {
-    const text = isMadeUp ? older.text : index === 0 ? content : null;
-    const isWhole = stated !== null && stated["raw"] !== undefined && stated["raw"] !== null;
-    const other = stated ?? (older.metadata === null ? {} : { older: older.metadata });
+/** Keeps the message's text: in the parts if they add up to it, else all of it in the first part. */
+function unchangedParts(stored: readonly ParsedPart[], content: string): readonly Part[] {
+  const texts = stored.map(({ older }) => older.text);
+  const addUp = (texts.length === 1 ? (texts[0] ?? "") : texts.filter((text) => text !== null).join("\n")) === content;
+  return stored.map(({ older, fields, block }, index): Part => {
+    const text = addUp ? older.text : index === 0 ? content : null;
+    const hasBlock = fields !== null && fields["raw"] !== undefined && fields["raw"] !== null;
+    const other = fields ?? (older.metadata === null ? {} : { older: older.metadata });
     return {
       type: older.type,
       text,
       kept: older.text === text ? null : older.text,
       toolCallId:
-        older.toolCallId ?? textOrNull(stated?.["toolCallId"]) ?? (isObject(block) ? textOrNull(block["id"]) : null),
-      toolName: older.toolName ?? textOrNull(stated?.["toolName"]),
-      metadata: isWhole ? older.metadata : JSON.stringify({ ...other, raw: block }),
+        older.toolCallId ?? textOrNull(fields?.["toolCallId"]) ?? (isObject(block) ? textOrNull(block["id"]) : null),
+      toolName: older.toolName ?? textOrNull(fields?.["toolName"]),
+      metadata: hasBlock ? older.metadata : JSON.stringify({ ...other, raw: block }),
     };
   });
 }

@@ -1,7 +1,4 @@
-/**
- * The rows of the older program, as SQL and we read them: which of its columns ours take over, how its values become text
- * and time, and what it wrote into texts.
- */
+/** The older program's rows: the columns we adopt from each table, and how their values are converted. */
 
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { agentOf } from "../rows.ts";
@@ -13,8 +10,8 @@ import { isTruncated } from "../maintenance/inspect-facts.ts";
 
 const columns = (names: string): readonly string[] => names.split(" ");
 
-/** Which columns of the older program ours take over, those that name a row first. */
-export const taken = {
+/** The adopted columns by table; columns that identify a row come first. */
+export const adopted = {
   conversations: columns("conversation_id session_id session_key active title created_at updated_at"),
   messages: columns("message_id conversation_id seq role content token_count created_at"),
   message_parts: columns("message_id ordinal part_type text_content tool_call_id tool_name metadata"),
@@ -29,8 +26,8 @@ export const taken = {
   ),
 } as const satisfies Partial<Record<keyof typeof tables, readonly string[]>>;
 
-export type TakenTable = keyof typeof taken;
-export const takenTables = Object.keys(taken) as readonly TakenTable[];
+export type AdoptedTable = keyof typeof adopted;
+export const adoptedTables = Object.keys(adopted) as readonly AdoptedTable[];
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -53,8 +50,8 @@ export const asTextOrNull = (value: SQLOutputValue | undefined): string | null =
 
 export const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
 
-/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them. */
-export const insertFrom = (name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string =>
+/** Builds an INSERT … SELECT from the older table, aliased `o`; `ours` maps our columns to SQL expressions. */
+export const insertFrom = (name: AdoptedTable, older: string, ours: Readonly<Record<string, string>>): string =>
   `INSERT INTO ${name} (${Object.keys(ours).join(", ")}) SELECT ${Object.values(ours).join(", ")} FROM ${older} AS o`;
 
 export const int = (row: Row, column: string): number => Number(row[column]);

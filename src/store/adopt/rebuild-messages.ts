@@ -1,16 +1,13 @@
-/**
- * The older program's messages and parts as ours, in one pass over both side by side. What a message was is found out in
- * older-message.ts; here it gets its key, its time and its place in the totals.
- */
+/** Copies the older program's messages and parts into our tables, in one pass over both. */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { conversationIn, partTypes, roles } from "../../core/model/types.ts";
 import type { Part } from "../../core/model/types.ts";
-import { understandMessage } from "./older-message.ts";
-import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
-import { asText, asTextOrNull, epoch, int, taken } from "./older-rows.ts";
-import type { Row, TakenTable } from "./older-rows.ts";
+import { convertMessage } from "./older-message.ts";
+import type { ConvertedMessage, OlderMessage, OlderPart } from "./older-message.ts";
+import { asText, asTextOrNull, epoch, int, adopted } from "./older-rows.ts";
+import type { Row, AdoptedTable } from "./older-rows.ts";
 import { asMessage } from "../rows.ts";
 import { newId } from "../sqlite/renumber.ts";
 import { parseTimestamp } from "../../core/base/time.ts";
@@ -29,32 +26,32 @@ export function copyMessages(
   const previousAt = createdAtOf(db);
   let messages = 0;
   let parts = 0;
-  const filedParts = olderParts === null ? [] : readParts(db, olderParts, otherColumns.filter(isTelling));
-  for (const { row, filed } of sideBySide(readMessages(db, older), filedParts)) {
-    parts += filed.length;
+  const allParts = olderParts === null ? [] : readParts(db, olderParts, otherColumns.filter(describesBlock));
+  for (const { row, own } of withParts(readMessages(db, older), allParts)) {
+    parts += own.length;
     if (row === null) {
-      // Parts of a message that is gone stay as they are.
-      for (const place of filed) writePart(rowOfPart(place, { ...place.part, text: null, kept: place.part.text }));
+      // Parts of a missing message are kept unchanged.
+      for (const each of own) writePart(rowOfPart(each, { ...each.part, text: null, kept: each.part.text }));
       continue;
     }
     const conversation = int(row, "conversation_id");
-    const message = toOlderMessage(row, filed, previousAt.get(conversation) ?? epoch);
+    const message = toOlderMessage(row, own, previousAt.get(conversation) ?? epoch);
     previousAt.set(conversation, message.at);
-    const understood = understandMessage(message);
-    const write = (key: string): number => writeMessage(rowOfMessage(row, { ...message, key }, understood));
-    // Two columns can name a message, and one message's entry may be another's event.
+    const converted = convertMessage(message);
+    const write = (key: string): number => writeMessage(rowOfMessage(row, { ...message, key }, converted));
+    // The key comes from one of two columns, and one message's entry id may be another's event key.
     if (write(message.key) === 0) write(`${message.key}#${int(row, "message_id")}`);
-    for (const [index, place] of filed.entries()) {
-      const part = understood.parts[index];
-      assert(part !== undefined, "a message keeps as many parts as it had");
-      writePart(rowOfPart(place, part));
+    for (const [index, each] of own.entries()) {
+      const part = converted.parts[index];
+      assert(part !== undefined, "a converted message has as many parts as before");
+      writePart(rowOfPart(each, part));
     }
     messages += 1;
   }
   return { messages, parts };
 }
 
-/** By conversation, the time that a message without a readable one gets: that of the one before it. */
+/** A message without a readable time gets that of the message before it; the first one, that of its conversation. */
 const createdAtOf = (db: DatabaseSync): Map<number, Timestamp> =>
   new Map(
     db
@@ -74,47 +71,49 @@ function readMessages(db: DatabaseSync, older: string): Iterable<Row> {
     .iterate();
 }
 
-const toOlderMessage = (row: Row, filed: readonly FiledPart[], previousAt: Timestamp): OlderMessage => ({
+const toOlderMessage = (row: Row, own: readonly PartRow[], previousAt: Timestamp): OlderMessage => ({
   role: roles.find((word) => word === row["role"]) ?? "system",
   content: asText(row["content"]),
   key: asTextOrNull(row["key"]) ?? `older:${int(row, "message_id")}`,
   at: parseTimestamp(asText(row["created_at"])) ?? previousAt,
-  parts: filed.map(({ part }) => part),
+  parts: own.map(({ part }) => part),
 });
 
-/** The older program's own word on what it had done, not something that was said. */
+/** A note of the older program about a compaction, not part of the conversation. */
 const isNote = ({ role, parts }: OlderMessage): boolean =>
   role === "system" && parts.some((part) => part.type === "compaction");
 
-interface FiledPart {
+interface PartRow {
+  /** The message's id in the older program. */
   readonly message: number;
-  /** The id that the message gets, if it has a conversation. */
+  /** Its new id; the same as before if the message is missing. */
   readonly id: number;
   readonly ordinal: number;
   readonly part: OlderPart;
 }
 
-/** Columns that can tell what a block was where the block itself was not kept. */
-const isTelling = (column: string): boolean => /^(tool|patch|file|subtask|step|snapshot|compaction)_/.test(column);
+/** Columns that describe a block, for parts stored without the block itself. */
+const describesBlock = (column: string): boolean => /^(tool|patch|file|subtask|step|snapshot|compaction)_/.test(column);
 
-function* readParts(db: DatabaseSync, older: string, telling: readonly string[]): Generator<FiledPart> {
+function* readParts(db: DatabaseSync, older: string, describing: readonly string[]): Generator<PartRow> {
   const has = columnsOf(db, older);
-  const known = taken.message_parts.filter((column) => has.has(column));
-  // As text: no number is too long for it.
+  const known = adopted.message_parts.filter((column) => has.has(column));
   const id = `coalesce(${newId("message_id")}, message_id) AS id`;
-  const listed = [id, ...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)];
+  // As text, because a JavaScript number would round a long integer.
+  const asTexts = describing.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`);
+  const listed = [id, ...known, ...asTexts];
   for (const row of db.prepare(`SELECT ${listed.join(", ")} FROM ${older} ORDER BY message_id, ordinal`).iterate()) {
     yield {
       message: int(row, "message_id"),
       id: int(row, "id"),
       ordinal: int(row, "ordinal"),
-      part: toOlderPart(row, telling),
+      part: toOlderPart(row, describing),
     };
   }
 }
 
-function toOlderPart(row: Row, telling: readonly string[]): OlderPart {
-  const filled = telling.filter((column) => (row[column] ?? null) !== null);
+function toOlderPart(row: Row, describing: readonly string[]): OlderPart {
+  const filled = describing.filter((column) => (row[column] ?? null) !== null);
   return {
     type: partTypes.find((type) => type === row["part_type"]) ?? "agent",
     text: asTextOrNull(row["text_content"]),
@@ -125,27 +124,27 @@ function toOlderPart(row: Row, telling: readonly string[]): OlderPart {
   };
 }
 
-/** Each message with its parts, both coming by message id. Parts of a message that is gone come alone. */
-function* sideBySide(
+/** Joins messages with their parts; both are sorted by message id. Parts of a missing message come with a null row. */
+function* withParts(
   messages: Iterable<Row>,
-  parts: Iterable<FiledPart>,
-): Generator<{ readonly row: Row | null; readonly filed: readonly FiledPart[] }> {
-  const later = parts[Symbol.iterator]();
-  let next = later.next();
-  const takeWhile = (isWanted: (part: FiledPart) => boolean): readonly FiledPart[] => {
-    const found: FiledPart[] = [];
-    for (; next.done !== true && isWanted(next.value); next = later.next()) found.push(next.value);
-    return found;
+  parts: Iterable<PartRow>,
+): Generator<{ readonly row: Row | null; readonly own: readonly PartRow[] }> {
+  const rest = parts[Symbol.iterator]();
+  let next = rest.next();
+  const takeWhile = (isWanted: (part: PartRow) => boolean): readonly PartRow[] => {
+    const taken: PartRow[] = [];
+    for (; next.done !== true && isWanted(next.value); next = rest.next()) taken.push(next.value);
+    return taken;
   };
   for (const row of messages) {
     const id = int(row, "message_id");
-    yield { row: null, filed: takeWhile((part) => part.message < id) };
-    yield { row, filed: takeWhile((part) => part.message === id) };
+    yield { row: null, own: takeWhile((part) => part.message < id) };
+    yield { row, own: takeWhile((part) => part.message === id) };
   }
-  yield { row: null, filed: takeWhile(() => true) };
+  yield { row: null, own: takeWhile(() => true) };
 }
 
-const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelope }: Understood): Row => ({
+const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelope }: ConvertedMessage): Row => ({
   message_id: int(row, "id"),
   conversation_id: int(row, "conversation_id"),
   role: message.role,
@@ -158,7 +157,7 @@ const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelo
   aside: isNote(message) ? "note" : null,
 });
 
-const rowOfPart = ({ id, ordinal }: FiledPart, part: Part): Row => ({
+const rowOfPart = ({ id, ordinal }: PartRow, part: Part): Row => ({
   message_id: id,
   ordinal,
   conversation_id: conversationIn(asMessage(id)),
@@ -170,8 +169,8 @@ const rowOfPart = ({ id, ordinal }: FiledPart, part: Part): Row => ({
   metadata: part.metadata,
 });
 
-/** Inserts rows that all have the same columns; tells how many were inserted: one, or none. */
-function createWriter(db: DatabaseSync, name: TakenTable, otherwise = ""): (row: Row) => number {
+/** Inserts rows that all have the same columns, and returns how many were inserted: one or none. */
+function createWriter(db: DatabaseSync, name: AdoptedTable, otherwise = ""): (row: Row) => number {
   let insert: StatementSync | null = null;
   return (row) => {
     const ours = Object.keys(row);

@@ -1,25 +1,24 @@
 /**
- * The older program's tables as ours: they are set aside, ours are filled from them, and they are dropped. Every row is
- * kept. What its columns say beyond ours stays, row by row, in a table beside ours (`older_messages` beside `messages`),
- * so that ours are exactly the schema; tables that we do not know are left alone. What follows from other rows (tokens,
- * depths, ranges, counts, totals) is worked out again, whatever the columns said.
+ * Rebuilds the older program's tables in our schema: renames them, fills ours from them, and drops them.
+ * Every row is kept. Columns we have no place for are kept beside ours (`older_messages` beside `messages`), and unknown
+ * tables stay. Derived values (tokens, depths, ranges, counts, totals) are computed again.
  *
- * Such files hold any subset of later columns, in any order, and no version number; two formats of time; references to
- * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
+ * These files have no version number, any subset of the later columns in any order, two time formats, references to
+ * missing rows, and markers in texts where we store a level.
  */
 
 import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { deriveRows } from "../../core/maintenance/plan-fix.ts";
 import { stampVersion } from "../sqlite/migrate.ts";
-import { asText, defineFunctions, epoch, insertFrom, int, taken, takenTables } from "./older-rows.ts";
-import type { TakenTable } from "./older-rows.ts";
+import { asText, defineFunctions, epoch, insertFrom, int, adopted, adoptedTables } from "./older-rows.ts";
+import type { AdoptedTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, tables } from "../sqlite/schema.ts";
 import { searchTables } from "../sqlite/search-index.ts";
 import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/renumber.ts";
-import { bonesOf } from "../maintenance/inspect-facts.ts";
+import { summaryGraph } from "../maintenance/inspect-facts.ts";
 import { columnsOf, tableNames, quoted } from "../sqlite/pragma.ts";
 import { createRunner } from "../sqlite/runner.ts";
 
@@ -36,7 +35,7 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   dropDerived(db);
   const aside = setAside(db);
   for (const statement of Object.values(tables)) db.exec(statement);
-  const kept = Object.fromEntries(takenTables.map((name) => [name, keepValues(db, name, aside[name])]));
+  const kept = Object.fromEntries(adoptedTables.map((name) => [name, keepValues(db, name, aside[name])]));
 
   copyConversations(db, aside.conversations);
   mapMessageIds(db);
@@ -57,7 +56,7 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   return { ...copied, summaries };
 }
 
-/** Search can be built again from the rows. Statistics of tables that are no more would mislead the planner about ours. */
+/** Drops search indexes, which are rebuilt from the rows, and statistics of the older tables, which would mislead the planner. */
 function dropDerived(db: DatabaseSync): void {
   const found = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").all();
   const names = found.map((row) => asText(row["name"])).filter((name) => /^(messages|summaries)_fts/.test(name));
@@ -65,28 +64,28 @@ function dropDerived(db: DatabaseSync): void {
   for (const name of ["sqlite_stat1", "sqlite_stat4"]) db.exec(`DROP TABLE IF EXISTS ${name}`);
 }
 
-/** An index of the older program may bear the name of one of ours, on a table that we leave alone. */
+/** The older program may have an index of the same name on a table that we leave alone. */
 function replaceIndex(db: DatabaseSync, statement: string): void {
   const [, name = ""] = /INDEX (\w+)/.exec(statement) ?? [];
   db.exec(`DROP INDEX IF EXISTS ${quoted(name)}`);
   db.exec(statement);
 }
 
-// ── Setting aside ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Setting tables aside ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Columns that name a row: one, or two in tables of links and places. */
-const keyOf = (name: TakenTable): readonly string[] =>
-  taken[name].slice(0, ["conversations", "messages", "summaries", "large_files"].includes(name) ? 1 : 2);
+/** Columns that identify a row: one, or two in tables of links and context items. */
+const keyOf = (name: AdoptedTable): readonly string[] =>
+  adopted[name].slice(0, ["conversations", "messages", "summaries", "large_files"].includes(name) ? 1 : 2);
 
-/** Where the older program's tables are while ours are filled; null for one that it did not have yet. */
-type Aside = Readonly<Record<TakenTable, string | null>>;
+/** The temporary names of the older tables; null for a table that the file does not have. */
+type Aside = Readonly<Record<AdoptedTable, string | null>>;
 
-/** Makes room for our tables. One that only shares a name with ours stays, under another. */
+/** Renames the older tables. One that only shares a name with ours is kept under another name. */
 function setAside(db: DatabaseSync): Aside {
   const present = tableNames(db);
-  const found = takenTables.map((name) => [name, present.has(name) ? `leaving_${name}` : null] as const);
+  const found = adoptedTables.map((name) => [name, present.has(name) ? `leaving_${name}` : null] as const);
   for (const [name, aside] of found) if (aside !== null) db.exec(`ALTER TABLE ${name} RENAME TO ${aside}`);
-  const others = Object.keys(tables).filter((name) => present.has(name) && !(name in taken));
+  const others = Object.keys(tables).filter((name) => present.has(name) && !(name in adopted));
   for (const name of others) db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(unusedName(db, `older_${name}`))}`);
   return Object.fromEntries(found) as Aside;
 }
@@ -95,23 +94,23 @@ function unusedName(db: DatabaseSync, wanted: string): string {
   return tableNames(db).has(wanted) ? unusedName(db, `older_${wanted}`) : wanted;
 }
 
-// ── What ours do not hold ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Values we have no column for ─────────────────────────────────────────────────────────────────────────────────────
 
-/** Values that our column cannot hold as they are: they are replaced there. */
+/** Conditions for values that our column of the same name replaces because they are not valid there. */
 const oddValues: Readonly<Record<string, (column: string) => string>> = {
   created_at: (column) => `lcm_time(${column}) IS NULL`,
   updated_at: (column) => `lcm_time(${column}) IS NULL`,
   file_ids: (column) => `NOT json_valid(${column})`,
 };
 
-/** Keeps what the older columns say beyond ours, in `older_…` under their own names; tells which columns these are. */
-function keepValues(db: DatabaseSync, name: TakenTable, older: string | null): readonly string[] {
+/** Keeps values we have no place for in `older_…`, under their own column names, and returns these names. */
+function keepValues(db: DatabaseSync, name: AdoptedTable, older: string | null): readonly string[] {
   if (older === null) return [];
   const types = columnsOf(db, older);
   const candidates = [...types.keys()].flatMap((column) => {
     const value = quoted(column);
     const odd = oddValues[column]?.(value);
-    if (!taken[name].includes(column)) return [{ column, value }];
+    if (!adopted[name].includes(column)) return [{ column, value }];
     return odd === undefined ? [] : [{ column, value: `CASE WHEN ${odd} THEN ${value} END` }];
   });
   if (candidates.length === 0) return [];
@@ -131,7 +130,7 @@ function keepValues(db: DatabaseSync, name: TakenTable, older: string | null): r
   return kept.map(({ column }) => column);
 }
 
-// ── Tables that need no more than SQL ────────────────────────────────────────────────────────────────────────────────
+// ── Tables copied by SQL alone ───────────────────────────────────────────────────────────────────────────────────────
 
 function copyConversations(db: DatabaseSync, older: string | null): void {
   assert(older !== null, "every file of the older program has conversations");
@@ -139,7 +138,7 @@ function copyConversations(db: DatabaseSync, older: string | null): void {
   const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
   const createdAt = `coalesce(lcm_time(${column("created_at")}), lcm_time(${column("updated_at")}), '${epoch}')`;
   const active = `coalesce(${column("active")}, 1) <> 0`;
-  // Of several active segments of one session, the newest is the one that the host writes to.
+  // If a session has several active segments, the host writes to the newest.
   const isNewest = `row_number() OVER (PARTITION BY ${column("session_key")} ORDER BY ${active} DESC, o.conversation_id DESC) = 1`;
   db.exec(
     insertFrom("conversations", older, {
@@ -166,7 +165,7 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
   if (older === null) return;
   const has = columnsOf(db, older);
   const ours = Object.fromEntries(
-    taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
+    adopted[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
   );
   if ("message_id" in ours) ours["message_id"] = `coalesce(${newId("o.message_id")}, o.message_id)`;
   if (name === "summary_messages" || name === "summary_parents") {
@@ -174,7 +173,7 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
       WHERE s.summary_id = o.summary_id), 0)`;
   }
   if (name === "large_files") ours["created_at"] = `coalesce(lcm_time(${ours["created_at"] ?? "NULL"}), '${epoch}')`;
-  // Notes are no content: they are kept, and not shown.
+  // Notes are not content: they are kept, but not in the context.
   const note = `SELECT 1 FROM messages m WHERE m.message_id = ${newId("o.message_id")} AND m.aside = 'note'`;
   const shown = name === "context_items" ? `WHERE NOT EXISTS (${note})` : "";
   db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
@@ -182,7 +181,7 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** In the order in which they were made; one that does not say when gets its time from what it stands for. */
+/** In order of creation. A summary without a time later gets the latest time of its messages. */
 function copySummaries(db: DatabaseSync, older: string | null): void {
   assert(older !== null, "every file of the older program has summaries");
   const has = columnsOf(db, older);
@@ -209,7 +208,7 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
   );
 }
 
-/** Depths, ranges and counts follow from the links, whatever the columns said. */
+/** Computes depths, ranges and counts from the links; the older columns are not trusted. Returns the number of summaries. */
 function deriveFacts(db: DatabaseSync): number {
   const runner = createRunner(db);
   const update = db.prepare(
@@ -217,8 +216,8 @@ function deriveFacts(db: DatabaseSync): number {
   );
   let summaries = 0;
   for (const row of db.prepare("SELECT DISTINCT conversation_id FROM summaries").all()) {
-    const right = deriveRows(runner.run(bonesOf(asConversation(int(row, "conversation_id")))));
-    for (const [id, { facts }] of right.summaries) {
+    const derived = deriveRows(runner.run(summaryGraph(asConversation(int(row, "conversation_id")))));
+    for (const [id, { facts }] of derived.summaries) {
       if (facts !== null) update.run(facts.kind, facts.depth, facts.earliestAt, facts.latestAt, facts.descendants, id);
       summaries += 1;
     }
@@ -228,8 +227,6 @@ function deriveFacts(db: DatabaseSync): number {
            WHERE created_at = ''`);
   return summaries;
 }
-
-// ── Totals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function totalConversations(db: DatabaseSync): void {
   db.exec(`UPDATE conversations SET

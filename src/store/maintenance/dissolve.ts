@@ -1,6 +1,6 @@
 /**
- * Undoing a fold: a summary's sources return to its place in the context. Ordinals after it move only as far as the
- * next gap that takes them, and in a context that was folded naturally there is always room.
+ * Dissolves a summary: replaces it in the context by its sources, and with `purge` deletes it.
+ * Later items move only as far as the next gap in the ordinals; a context that was folded naturally always has room.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
@@ -20,9 +20,9 @@ export const dissolve: WriteScript<"dissolve"> = function* (deps, plan, partOf) 
   if (ordinal !== null && (yield* summaryAt(conversation, ordinal))?.id !== summary) {
     return { kind: "stale", reason: `${summary} is no longer at place ${ordinal} of the context` };
   }
-  const standing = purge ? yield* standsOn(plan) : null;
-  if (standing !== null) return { kind: "stale", reason: standing };
-  const row = purge ? yield* purgedRows(summary) : [];
+  const obstacle = purge ? yield* purgeObstacle(plan) : null;
+  if (obstacle !== null) return { kind: "stale", reason: obstacle };
+  const rows = purge ? yield* purgedRows(summary) : [];
   const linked = ordinal === null ? 0 : yield* linksOf(summary);
   const places = ordinal === null ? [] : yield* touchedPlaces(conversation, ordinal, linked);
   const watched = [
@@ -30,21 +30,20 @@ export const dissolve: WriteScript<"dissolve"> = function* (deps, plan, partOf) 
       table: "context_items" as const,
       key: { conversation_id: conversation, ordinal: place },
     })),
-    ...row.map(({ table, key }) => ({ table, key })),
+    ...rows.map(({ table, key }) => ({ table, key })),
   ];
   const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
   const [old] = purge ? yield* reads.summaries({ ids: [summary] }) : [];
-  const { change, result } = yield* recorded(deps, step, watched, openUp(deps, plan));
+  const { change, result } = yield* recorded(deps, step, watched, returnSources(deps, plan));
   if ((old?.rewriteReason ?? null) !== null) yield* forgetBefore(summary);
   if (result.items < linked) {
-    throw new LcmError("corrupt", `${linked - result.items} of the sources of ${summary} are not there`, {
-      hint: `nothing was changed; \`lcm doctor ${conversation}\` tells more`,
-    });
+    const hint = `nothing was changed; run \`lcm doctor ${conversation}\` for details`;
+    throw new LcmError("corrupt", `${summary} has ${linked - result.items} missing sources`, { hint });
   }
   return { kind: "written", change, ...result };
 };
 
-function* openUp(
+function* returnSources(
   deps: ScriptDeps,
   { conversation, summary, ordinal, purge = false }: DissolvePlan,
 ): Script<{ readonly items: number; readonly shifted: number }> {
@@ -56,8 +55,8 @@ function* openUp(
   return returned;
 }
 
-/** What needs a summary that is to be purged. */
-function* standsOn({ conversation, summary, ordinal }: DissolvePlan): Script<string | null> {
+/** Why a summary cannot be deleted; null if it can. */
+function* purgeObstacle({ conversation, summary, ordinal }: DissolvePlan): Script<string | null> {
   const places = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${summary}`);
   if (places > (ordinal === null ? 0 : 1)) return `${summary} is in the context`;
   const derived = yield* first(
@@ -84,7 +83,7 @@ function* purgedRows(summary: SummaryId): Script<readonly Pick<Image, "table" | 
   ];
 }
 
-/** The places that its sources take, and those that others move from and to. */
+/** The ordinals that the sources take, and those that later items move from and to. */
 function* touchedPlaces(id: ConversationId, ordinal: number, wanted: number): Script<readonly number[]> {
   const moves = yield* roomFor(id, ordinal, wanted);
   const own = Array.from({ length: wanted }, (_, place) => ordinal + place);

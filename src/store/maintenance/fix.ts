@@ -1,8 +1,7 @@
 /**
- * Setting right what follows from other rows: see core/maintenance/plan-fix.ts for what is right. A reference to a row that does not
- * exist cannot be put back, since the database itself refuses such a row: it is journalled apart, and stays removed when
- * the rest of a change is taken back. That a summary was made from a message which is gone stays: it is all that tells of
- * the loss.
+ * Applies a fix: writes the values that core/maintenance/plan-fix.ts derived, and deletes references to missing rows.
+ * The database rejects a reference to a missing row, so an undo cannot restore it: its deletion is journalled separately
+ * and is final. A summary keeps its links to missing messages, because nothing else records the loss.
  */
 
 import { longestIncreasing } from "../../core/base/increasing.ts";
@@ -25,7 +24,7 @@ export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
   }
   const step = { operation: "fix", conversation: id, subject: `conversation ${id}` } as const;
   const highest = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
-  let change = yield* cutOff(deps, id, partOf);
+  let change = yield* deleteDangling(deps, id, partOf);
   const images = [
     ...plan.times.map(({ message, at }) => imageOf("messages", { message_id: message }, { created_at: at })),
     ...plan.summaries.map(factsImage),
@@ -34,15 +33,14 @@ export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
   ];
   const during = (): PartOf => ({ ...partOf, ...(change === undefined ? {} : { change }) });
   if (images.length > 0) change = yield* replaced(deps, { ...step, partOf: during() }, images);
-  const totals = yield* wrongBy(id);
+  const totals = yield* totalsCorrection(id);
   if (totals !== null) change = yield* replaced(deps, { ...step, partOf: during() }, [], totals);
-  if (change === undefined) ({ change } = yield* recorded(deps, { ...step, partOf }, [], bringIn(plan.unindexed)));
-  else yield* bringIn(plan.unindexed);
+  if (change === undefined) ({ change } = yield* recorded(deps, { ...step, partOf }, [], indexRows(plan.unindexed)));
+  else yield* indexRows(plan.unindexed);
   return { kind: "written", change };
 };
 
-/** Search entries follow from the rows. */
-function* bringIn(unindexed: ConversationFix["unindexed"]): Script<void> {
+function* indexRows(unindexed: ConversationFix["unindexed"]): Script<void> {
   for (const row of unindexed) {
     if (typeof row === "number") yield* reindex("messages", row);
     else yield* reindex("summaries", row);
@@ -64,17 +62,17 @@ const factsImage = (facts: ConversationFix["summaries"][number]): Image =>
     },
   );
 
-/** What the totals are short of what the rows add up to; null if they are right. */
-function* wrongBy(id: ConversationId): Script<TotalsChange | null> {
+/** The difference between the counted and the recorded totals; null if they agree. */
+function* totalsCorrection(id: ConversationId): Script<TotalsChange | null> {
   const { totals } = yield* mustHave(id);
   const counted = yield* recount(id);
   const names = (Object.keys(counted) as readonly (keyof Totals)[]).filter((name) => counted[name] !== totals[name]);
   return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, counted[name] - totals[name]]));
 }
 
-// ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The order of context items and sources ───────────────────────────────────────────────────────────────────────────
 
-/** What is said next comes after the highest place there ever was, or it would take one that an undo needs. */
+/** The last item keeps the highest ordinal, so that a new message does not take one that an undo needs. */
 function* contextImages(
   id: ConversationId,
   items: NonNullable<ConversationFix["context"]>["items"],
@@ -109,31 +107,29 @@ function* sourceImages({ conversation, sources }: ConversationFix): Script<reado
       ["summary_messages", "message_id", said],
       ["summary_parents", "parent_summary_id", below],
     ] as const) {
-      const gone = table === "summary_messages" ? yield* goneFrom(summary) : new Set();
-      const ties = (yield* tiesOf(table, summary)).filter(({ key }) => !gone.has(key[column]));
+      const missing = table === "summary_messages" ? yield* missingMessages(summary) : new Set();
+      const ties = (yield* tiesOf(table, summary)).filter(({ key }) => !missing.has(key[column]));
       const placeOf = new Map(ties.map(({ key, columns }) => [key[column], Number(columns?.["ordinal"])]));
       const places = placesFor(ids.map((id) => placeOf.get(id) ?? null));
       const wanted = new Set<unknown>(ids);
       for (const { key } of ties) if (!wanted.has(key[column])) images.push(imageOf(table, key, null));
       for (const [at, id] of ids.entries()) {
         const ordinal = places[at] ?? 0;
-        if (placeOf.get(id) !== ordinal)
-          images.push(
-            imageOf(table, { summary_id: summary, [column]: id }, { ordinal, conversation_id: conversation }),
-          );
+        if (placeOf.get(id) === ordinal) continue;
+        images.push(imageOf(table, { summary_id: summary, [column]: id }, { ordinal, conversation_id: conversation }));
       }
     }
   }
   return images;
 }
 
-const goneFrom = function* (summary: SummaryId): Script<ReadonlySet<unknown>> {
+const missingMessages = function* (summary: SummaryId): Script<ReadonlySet<unknown>> {
   const rows = yield sql`SELECT message_id FROM summary_messages WHERE summary_id = ${summary}
                            AND message_id NOT IN (SELECT message_id FROM messages)`;
   return new Set(rows.map((row) => row["message_id"]));
 };
 
-/** Rising places for things in this order, which had these or none: as many as possible stay, the others follow closely. */
+/** Increasing ordinals that keep as many of the present ones as possible; null for a new item. */
 function placesFor(before: readonly (number | null)[]): number[] {
   const stays = longestIncreasing(before);
   const first = before.findIndex((_, at) => stays.has(at));
@@ -141,10 +137,10 @@ function placesFor(before: readonly (number | null)[]): number[] {
   return before.map((place, at) => (last = stays.has(at) && place !== null && place > last ? place : last + 1));
 }
 
-// ── What refers to nothing ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Dangling references ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** References of a conversation to rows that it does not have, but for a summary's to a message that is gone. The number of the change, if it has begun. */
-function* cutOff(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
+/** Returns the number of the change if it has begun. */
+function* deleteDangling(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
   const back = (yield* referencesToNone(id)).back.map(({ message }) => message);
   const gone = {
     context_items: yield sql`DELETE FROM context_items WHERE conversation_id = ${id}
@@ -169,10 +165,7 @@ export const sweepOrphans: WriteScript<"sweepOrphans"> = function* (deps, partOf
   const entries = yield* orphanedEntries();
   for (const entry of entries.messages) yield* reindexRow("messages", entry, null);
   for (const entry of entries.summaries) yield* reindexRow("summaries", entry, null);
-  const removed = [...Object.values(gone), entries.messages, entries.summaries].reduce(
-    (sum, { length }) => sum + length,
-    0,
-  );
+  const removed = [...Object.values(gone), entries.messages, entries.summaries].flat().length;
   if (removed === 0) return { change: null, removed };
   return { change: yield* journalGone(deps, "what belonged to nothing, and stays removed", gone, partOf), removed };
 };

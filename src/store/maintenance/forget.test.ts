@@ -1,4 +1,4 @@
-/** Forgetting beside copies and files of others. The contract holds the rest. */
+/** Forgetting next to copies, and to files of other messages. The contract tests the rest. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -9,7 +9,7 @@ const it = itOn({ open: async (path: string) => await openSqlite({ path, houseke
 
 describe("forgetting a message", () => {
   it(
-    "takes the title with it that was made from it, though the message was copied elsewhere",
+    "deletes a title that was made from it, even if the message was copied elsewhere",
     async ({ store, talk, host }) => {
       const { messages } = await say(store, talk, host, "the heron came at dawn to the pond", "thank you for that");
       await store.setTitle(talk.id, "the heron came at dawn to the pond");
@@ -24,7 +24,7 @@ describe("forgetting a message", () => {
     ["summary_outdated"],
   );
 
-  it("leaves a file of another message with that one, though its words do not tell of the file", async (scene) => {
+  it("keeps the origin of another message's file, even if that message's text does not name the file", async (scene) => {
     const { store, talk, host } = scene;
     const { messages } = await say(store, talk, host, "a letter came", "and another one");
     for (const { key } of await store.messages({ conversation: talk.id }))
@@ -35,7 +35,7 @@ describe("forgetting a message", () => {
     assert.deepEqual(new Set(origins), new Set([null, "h-2"]));
   });
 
-  it("finds a secret that stands in nothing but the id of a call", async ({ store, folder, talk, host }) => {
+  it("finds a secret that is only in the id of a call", async ({ store, folder, talk, host }) => {
     const call = { type: "toolCall", id: "call-quokka-4711", name: "read", arguments: { path: "a.ts" } };
     host.says({ role: "assistant", content: [call] });
     const { messages } = await say(store, talk, host, "thank you");
@@ -46,7 +46,7 @@ describe("forgetting a message", () => {
   });
 
   it(
-    "makes every rewrite stale that was planned before it",
+    "invalidates rewrites planned before it",
     async ({ store, talk, host, id }) => {
       const { messages } = await say(store, talk, host, "the heron came at dawn to the pond", "thank you for that");
       const summary = await foldPlaces(store, id, [0, 1], "birds");

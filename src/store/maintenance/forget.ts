@@ -1,6 +1,6 @@
 /**
- * Forgetting in the rows: finding everything that holds a message or a secret, and blotting it out everywhere in one
- * transaction. Search entries are rebuilt from what is left; the runner then scrubs the pages (see sqlite.ts).
+ * Forgets a message or a secret in all rows: plans what to change, then redacts it in one transaction.
+ * The search index is updated in the same transaction; sqlite/scrub.ts then overwrites the old pages.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
@@ -32,7 +32,7 @@ import { setTitle } from "../conversation/open.ts";
 import { renderedTokens } from "../../core/base/escape.ts";
 import { forgottenMark, messageName } from "../../core/model/types.ts";
 
-/** Everything in the rows; the files folder is looked through by whoever owns it. */
+/** Covers rows only; stored-files.ts searches the content of files. */
 export const planForget: WriteScript<"planForget"> = function* (deps, scope, target) {
   return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(deps, scope, target.text);
 };
@@ -40,20 +40,18 @@ export const planForget: WriteScript<"planForget"> = function* (deps, scope, tar
 function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
   const [message] = yield* reads.messages({ ids: [id] });
   if (message === undefined || (scope !== null && message.conversation !== scope)) {
-    throw new LcmError(
-      "not_found",
-      `there is no ${messageName(id)}${scope === null ? "" : ` in conversation ${scope}`}`,
-    );
+    const where = scope === null ? "" : ` in conversation ${scope}`;
+    throw new LcmError("not_found", `there is no ${messageName(id)}${where}`);
   }
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
   for (const each of ids) for (const summary of yield* reads.coveredBy(each)) above.add(summary);
-  // What carries one of their texts over, and what was made from that, and so on. The set grows while it is walked.
+  // Also summaries that carry one of these texts, and those made from them. The set grows while it is walked.
   for (const summary of above) {
     for (const carrier of yield* reads.carriedBy(summary)) above.add(carrier);
     for (const made of (yield* reads.derived([summary])).get(summary) ?? []) above.add(made);
   }
-  // What a purged summary said stands only here, and no link tells any more what it was made from.
+  // The text of a purged summary is only in the journal, and no link shows any more what it was made from.
   const steps = yield* all(
     sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${[...above]}))
           OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
@@ -75,7 +73,7 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   };
 }
 
-/** Files that hold only what was moved out of this message and its copies. */
+/** Files whose content comes only from this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
   const ids = yield* withCopies(id);
   return yield* all(
@@ -96,7 +94,7 @@ export const filesIn = (scope: ConversationId | null): Script<readonly StoredFil
     toStoredFile,
   );
 
-/** A transplant has copied it, or it is such a copy: forgetting reaches the original and every copy of it. */
+/** The message, the original it was transplanted from, and every copy of that. */
 const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
   all(
     sql`WITH RECURSIVE origin(message_id) AS (
@@ -110,12 +108,11 @@ const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
     (row) => asMessage(int(row, "message_id")),
   );
 
-/** Conversations that are called by what one of these messages says, as an import does with the first. */
+/** Conversations whose title was taken from one of these messages, as an import does with the first. */
 function* titlesFrom(ids: readonly MessageId[]): Script<readonly ConversationId[]> {
-  const said = yield* reads.messages({ ids });
-  const called = yield* titles(null);
-  return called
-    .filter(({ id, title }) => said.some((message) => message.conversation === id && isTitleFrom(title, message)))
+  const messages = yield* reads.messages({ ids });
+  return (yield* titles(null))
+    .filter(({ id, title }) => messages.some((message) => message.conversation === id && isTitleFrom(title, message)))
     .map(({ id }) => id);
 }
 
@@ -133,13 +130,13 @@ const titles = (scope: ConversationId | null): Script<readonly Titled[]> =>
 
 function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<ForgetPlan> {
   if (secret.length < secretLengthMin) {
-    throw new LcmError("invalid", `a secret to forget has at least ${secretLengthMin} characters`, {
-      hint: "a shorter one would blot out parts of unrelated words",
+    throw new LcmError("invalid", `a secret to forget needs at least ${secretLengthMin} characters`, {
+      hint: "pass a longer one; this one would redact parts of unrelated words",
     });
   }
   if (isOwnWord(secret)) {
-    throw new LcmError("invalid", "this is a word with which every message is written down: it cannot be forgotten", {
-      hint: "give more of what stands around it, or forget single messages",
+    throw new LcmError("invalid", "this word is part of the format of every stored message and cannot be forgotten", {
+      hint: "include more of the surrounding text, or forget single messages",
     });
   }
   const forms = escapedForms(secret);
@@ -166,9 +163,9 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
           AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
     (row) => int(row, "journal_id"),
   );
-  const called = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
-  let entries = called + (yield* deps.leftovers.count(secret));
-  for (const place of elsewhere) entries += (yield* rowsTelling(place, scope, secret)).length;
+  const titled = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
+  let entries = titled + (yield* deps.leftovers.count(secret));
+  for (const column of otherColumns) entries += (yield* rowsContaining(column, scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
     messages: messageIds,
@@ -181,7 +178,7 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
 
 export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   const present = yield* planForget(deps, scope, plan.target);
-  if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
+  if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows contain it now than in the plan" };
   const { target } = plan;
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
   else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
@@ -190,36 +187,27 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
     if (message === undefined) continue;
     const left = target.kind === "message" ? forgetMessage(message) : redactMessage(message, target.text);
     yield* replaceMessage(deps, message, left);
-    if (target.kind === "message") yield* renameOrigin(message);
+    if (target.kind === "message") yield* reassignOrigin(message);
   }
   for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
-    yield* forgetElsewhere(scope, target.text);
+    yield* forgetInOtherColumns(scope, target.text);
     yield* deps.leftovers.forget(target);
   } else {
     for (const id of plan.messages) yield* deps.leftovers.forget({ kind: "message", id });
   }
-  // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
+  // A draft made before this may contain it: drafts are deleted, and a fold or rewrite based on earlier reads is stale.
   yield sql`UPDATE conversations SET forgets = forgets + 1`;
   yield sql`DELETE FROM drafts`;
-  yield* journalled(
-    deps,
-    {
-      operation: "forget",
-      conversation: scope,
-      subject: target.kind === "message" ? messageName(target.id) : "a secret",
-    },
-    notScrubbed,
-    { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
-  );
-  return {
-    kind: "written",
-    removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
-  };
+  const { messages, summaries, files, journal } = plan;
+  const subject = target.kind === "message" ? messageName(target.id) : "a secret";
+  const step = { operation: "forget", conversation: scope, subject } as const;
+  yield* journalled(deps, step, notScrubbed, { messages, summaries, files, journal });
+  return { kind: "written", removed: messages.length + summaries.length + journal.length + plan.entries };
 };
 
-/** Stands in the journal from the transaction that forgets until the pages are scrubbed: an interruption is made good. */
+/** Recorded until the pages are scrubbed, so that an interrupted scrub is resumed. */
 const notScrubbed = { scrubbed: false } as const;
 
 export function* isScrubPending(): Script<boolean> {
@@ -230,7 +218,7 @@ export function* isScrubPending(): Script<boolean> {
   );
 }
 
-/** Files of messages that were forgotten whole, whose content is still to be replaced. */
+/** Files of forgotten messages whose content has not been replaced yet. */
 export const filesToForget = (): Script<readonly StoredFile[]> =>
   all(
     sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
@@ -238,10 +226,10 @@ export const filesToForget = (): Script<readonly StoredFile[]> =>
     toStoredFile,
   );
 
-/** It is no longer the file that was stored with its content: the same content is another file from now on. */
-export function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
-  const blotted = (words: string | null): string | null => (words === null ? null : blot(words));
-  yield sql`UPDATE large_files SET exploration_summary = ${blotted(left.exploration)}, file_name = ${blotted(left.name)},
+/** Clears the hash: if the original content is stored again, it is a new file. */
+export function* replaceFileRow(left: StoredFile, redact: (text: string) => string): Script<void> {
+  const redacted = (value: string | null): string | null => (value === null ? null : redact(value));
+  yield sql`UPDATE large_files SET exploration_summary = ${redacted(left.exploration)}, file_name = ${redacted(left.name)},
               byte_size = ${left.bytes}, line_count = ${left.lines}, encoding = ${left.encoding}, content_hash = NULL
             WHERE file_id = ${left.id}`;
 }
@@ -271,8 +259,8 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
   });
 }
 
-/** That a file came from it would tell what the message said: such a file is from the next message that holds it. */
-function* renameOrigin({ conversation, key }: Message): Script<void> {
+/** A file's origin would reveal what a forgotten message contained; the next message with the file becomes its origin. */
+function* reassignOrigin({ conversation, key }: Message): Script<void> {
   yield sql`UPDATE large_files SET message_key = (
               SELECT m.message_key FROM messages m, json_each(m.moved) f
               WHERE m.conversation_id = large_files.conversation_id AND f.value ->> 'file' = large_files.file_id
@@ -283,10 +271,10 @@ function* renameOrigin({ conversation, key }: Message): Script<void> {
 function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["target"]): Script<void> {
   const [summary] = yield* reads.summaries({ ids: [id] });
   if (summary === undefined) return;
-  const blot = (words: string): string => (target.kind === "secret" ? redactText(words, target.text) : words);
-  const content = blot(summary.text);
+  const redact = (value: string): string => (target.kind === "secret" ? redactText(value, target.text) : value);
+  const content = redact(summary.text);
   const tokens = content === summary.text ? summary.tokens : renderedTokens(content);
-  const previous = summary.previousContext === null ? null : blot(summary.previousContext);
+  const previous = summary.previousContext === null ? null : redact(summary.previousContext);
   const reason = target.kind === "message" ? `${messageName(target.id)} was forgotten` : "a secret was forgotten";
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
               rewrite_reason = ${reason}, revision = revision + 1
@@ -299,48 +287,49 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
 function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void> {
   const [row] = yield sql`SELECT before_json, after_json FROM journal WHERE journal_id = ${id}`;
   if (row === undefined) return;
-  const blot = (json: string): string => {
+  const redact = (json: string): string => {
     const nothing = JSON.stringify({ text: forgottenMark });
     if (target.kind === "message") return nothing;
     const left = redactJson(json, target.text);
-    // A number, a time or an id that was blotted out must never be put back into a row.
+    // An undo must never write a redacted number, time or id back into a row.
     return containsSecret(left, target.text) || withoutTexts(left) !== withoutTexts(json) ? nothing : left;
   };
-  yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
-              after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
+  yield sql`UPDATE journal SET before_json = ${redact(text(row, "before_json"))},
+              after_json = ${redact(text(row, "after_json"))} WHERE journal_id = ${id}`;
 }
 
-/** What a step of the journal says beside the texts of summaries, and of what stays removed. */
+/** A journal step without texts of summaries and without rows that an undo does not restore. */
 const withoutTexts = (json: string): string =>
   JSON.stringify(JSON.parse(json), (name, value: unknown) =>
     ["content", "previous_context", "gone"].includes(name) ? null : value,
   );
 
-/** Where else people or providers may have said it: lines that are no messages, and complaints that repeat what was sent. */
-const elsewhere = [
-  { table: "transcript_entries", id: "entry_id", column: "raw", blot: redactLine },
-  { table: "compactions", id: "compaction_id", column: "message", blot: redactText },
+/** Other columns that may contain a secret: transcript lines that are not messages, and errors that quote a request. */
+const otherColumns = [
+  { table: "transcript_entries", id: "entry_id", column: "raw", redact: redactLine },
+  { table: "compactions", id: "compaction_id", column: "message", redact: redactText },
 ] as const;
 
-function* rowsTelling(place: (typeof elsewhere)[number], scope: ConversationId | null, secret: string) {
-  const { table, id, column } = place;
-  return yield* all(
+const rowsContaining = (
+  { table, id, column }: (typeof otherColumns)[number],
+  scope: ConversationId | null,
+  secret: string,
+) =>
+  all(
     statement(
-      `SELECT DISTINCT ${id} AS id, ${column} AS words FROM ${table}, json_each(?) f
+      `SELECT DISTINCT ${id} AS id, ${column} AS value FROM ${table}, json_each(?) f
        WHERE (? IS NULL OR conversation_id = ?) AND instr(${column}, f.value)`,
       [escapedForms(secret), scope, scope],
     ),
-    (row) => ({ id: int(row, "id"), words: text(row, "words") }),
+    (row) => ({ id: int(row, "id"), value: text(row, "value") }),
   );
-}
 
-function* forgetElsewhere(scope: ConversationId | null, secret: string): Script<void> {
-  for (const place of elsewhere)
-    for (const { id, words } of yield* rowsTelling(place, scope, secret))
-      yield statement(`UPDATE ${place.table} SET ${place.column} = ? WHERE ${place.id} = ?`, [
-        place.blot(words, secret),
-        id,
-      ]);
+function* forgetInOtherColumns(scope: ConversationId | null, secret: string): Script<void> {
+  for (const each of otherColumns) {
+    const update = `UPDATE ${each.table} SET ${each.column} = ? WHERE ${each.id} = ?`;
+    for (const { id, value } of yield* rowsContaining(each, scope, secret))
+      yield statement(update, [each.redact(value, secret), id]);
+  }
 }
 
 function* forgetInTitles(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<void> {

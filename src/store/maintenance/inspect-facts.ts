@@ -1,4 +1,4 @@
-/** The facts that `inspect` judges: what the rows of a conversation add up to, and what in them points nowhere. */
+/** Reads the facts that `inspect` checks: recounted totals, links, dangling references and the search index. */
 
 import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../../core/model/types.ts";
 import { levels } from "../../core/model/types.ts";
@@ -15,14 +15,14 @@ import { danglingIn, referencesToNone, toDangling } from "../conversation/missin
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
   const items = yield* reads.context(id);
-  const { back, ...bones } = yield* bonesOf(id);
-  const released = yield* releasedOf(id, bones.summaries, items, bones.sources);
+  const { back, ...graph } = yield* summaryGraph(id);
+  const released = yield* releasedOf(id, graph.summaries, items, graph.sources);
   return {
-    ...bones,
+    ...graph,
     conversation,
     recounted: yield* recount(id),
     context: items,
-    summaries: bones.summaries.map((fact) => ({ ...fact, released: released.has(fact.id) })),
+    summaries: graph.summaries.map((fact) => ({ ...fact, released: released.has(fact.id) })),
     dangling: [
       ...(yield* danglingIn(id)),
       ...back.flatMap(({ message, summary }) =>
@@ -36,8 +36,8 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
   };
 }
 
-/** What the facts of summaries follow from. */
-export function* bonesOf(id: ConversationId) {
+/** The rows that depth, range and descendants of summaries are derived from. */
+export function* summaryGraph(id: ConversationId) {
   const summaries = yield* summaryFacts(id);
   const { gone, back } = yield* referencesToNone(id);
   const sources = yield* sourcesLeft(
@@ -47,7 +47,6 @@ export function* bonesOf(id: ConversationId) {
   return { ...(yield* messageFacts(id)), summaries, sources, gone, back };
 }
 
-/** What the rows add up to. */
 export const recount = (id: ConversationId): Script<Totals> =>
   one(
     sql`SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
@@ -61,7 +60,7 @@ export const recount = (id: ConversationId): Script<Totals> =>
     totalsIn,
   );
 
-/** Columns as JSON arrays: a million rows come over as four strings instead of a million objects. */
+/** Reads columns as JSON arrays: a million rows are four strings instead of a million objects. */
 function* messageFacts(
   id: ConversationId,
 ): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "messageTokens" | "asides" | "copies">> {
@@ -84,10 +83,10 @@ function* messageFacts(
   };
 }
 
-/** Control characters but tab, line feed and carriage return; and what stands for a lost character, beside a digit. */
+/** Control characters except tab, line feed and carriage return; and the replacement character next to a digit. */
 const [notText, lostBeside, lostBefore] = ["*[\u0001-\b\v\f\u000e-\u001f]*", "*[0-9]\ufffd*", "*\ufffd[0-9]*"];
 
-/** The older program left its mark at an end of a text; of long ones only the ends are read. */
+/** The older program's marker is at either end, so only the ends of long texts are read. */
 const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> =>
   all(
     sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
@@ -113,7 +112,7 @@ const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "r
     }),
   );
 
-/** What was dissolved, and what nothing here uses and another conversation carries; mostly nothing has to be looked for. */
+/** Summaries that were dissolved, or are used only by another conversation that carries them. */
 function* releasedOf(
   id: ConversationId,
   facts: readonly { readonly id: SummaryId }[],
@@ -133,7 +132,7 @@ function* releasedOf(
   return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
-/** Without those that are gone, which are findings of their own. */
+/** Leaves out missing messages, which are findings of their own. */
 function* sourcesLeft(ids: readonly SummaryId[], gone: ReadonlySet<number>): Script<Skeleton["sources"]> {
   const sources = yield* reads.sources(ids);
   const left = [...sources].map(
@@ -202,7 +201,7 @@ export function* integrity(): Script<Integrity> {
   return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
 }
 
-/** Rows that are only part of something, or tie things together, and whose owner does not exist. */
+/** Conditions for parts, links and context items whose owner does not exist. */
 export const orphaned = {
   message_parts: "(conversation_id, message_id) NOT IN (SELECT conversation_id, message_id FROM messages)",
   summary_messages: "(conversation_id, summary_id) NOT IN (SELECT conversation_id, summary_id FROM summaries)",
@@ -211,7 +210,7 @@ export const orphaned = {
 } as const;
 const owners = tableNames.filter((name) => !(name in orphaned));
 
-/** Ids in the search index that have no row. */
+/** Ids in the search index without a row. */
 export function* orphanedEntries(): Script<{
   readonly messages: readonly number[];
   readonly summaries: readonly number[];
@@ -229,7 +228,7 @@ export function* orphanedEntries(): Script<{
   };
 }
 
-/** What the older program wrote at an end of the text where its model had failed it. */
+/** The older program put a marker at one end of a text if its model had failed. */
 export const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
 
 export const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;

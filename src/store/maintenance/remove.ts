@@ -1,4 +1,4 @@
-/** Deleting conversations with all that is theirs, in one transaction; and what they take, to know it before. */
+/** Deletes conversations with all their rows in one transaction, and estimates the space they take. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId } from "../../core/model/types.ts";
@@ -8,11 +8,11 @@ import { journalled } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation } from "../rows.ts";
 import { all, int, one, sql, statement, text } from "../script.ts";
-import type { ReadScript, Script, ScriptDeps } from "../script.ts";
+import type { ReadScript, Row, Script, ScriptDeps } from "../script.ts";
 
-// ── What conversations take ──────────────────────────────────────────────────────────────────────────────────────────
+// ── Extents ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Measured: what a row takes beside its texts, in its table and in indexes; and search, in parts of what it indexes. */
+/** Measured: bytes of a row besides its texts, including indexes; and the search index, as a share of indexed text. */
 const bytesPerRow = 60;
 const searchShare = 0.45;
 
@@ -64,28 +64,28 @@ function* bytesOf(id: ConversationId): Script<number> {
   return Math.round(bytes);
 }
 
-/** A conversation among these, and another that feels its absence. */
-interface Bond {
+/** Another conversation (`by`) refers to one of these (`of`). */
+interface Reference {
   readonly of: ConversationId;
   readonly by: ConversationId;
 }
 
-const toBond = (row: Parameters<typeof int>[0]): Bond => ({
+const toReference = (row: Row): Reference => ({
   of: asConversation(int(row, "of_id")),
   by: asConversation(int(row, "by_id")),
 });
 
-const carriers = (ids: readonly ConversationId[]): Script<readonly Bond[]> =>
+const carriers = (ids: readonly ConversationId[]): Script<readonly Reference[]> =>
   all(
     sql`SELECT DISTINCT o.conversation_id AS of_id, c.conversation_id AS by_id
         FROM summaries c JOIN summaries o ON o.summary_id = c.carried_from
         WHERE o.conversation_id IN (SELECT value FROM json_each(${ids})) AND c.conversation_id <> o.conversation_id
         ORDER BY 1, 2`,
-    toBond,
+    toReference,
   );
 
-/** What points to rows of these from outside. Nothing does in a sound database. */
-function* ties(ids: readonly ConversationId[]): Script<readonly Bond[]> {
+/** Links and context items of other conversations that refer to rows of these. A sound database has none. */
+function* ties(ids: readonly ConversationId[]): Script<readonly Reference[]> {
   const found = yield* all(
     sql`SELECT m.conversation_id AS of_id, s.conversation_id AS by_id FROM messages m
           JOIN summary_messages l USING (message_id) JOIN summaries s USING (summary_id)
@@ -97,32 +97,30 @@ function* ties(ids: readonly ConversationId[]): Script<readonly Bond[]> {
           LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
           WHERE coalesce(m.conversation_id, s.conversation_id) <> c.conversation_id
         ORDER BY 1, 2`,
-    toBond,
+    toReference,
   );
-  const asked = new Set(ids);
-  return found.filter(({ of }) => asked.has(of));
+  return found.filter(({ of }) => ids.includes(of));
 }
 
-// ── Deleting them ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Deleting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** `contents`: what of the files folder is nobody's any more, to be deleted once this is written. */
+/** `contents`: stored files without an owner, to be deleted once this is written. */
 export function* remove(
   deps: ScriptDeps,
   plan: RemovePlan,
 ): Script<Written<Changed & { readonly contents: readonly string[] }>> {
-  if (plan.length === 0) throw new LcmError("invalid", "no conversation is named that should be deleted");
+  if (plan.length === 0) throw new LcmError("invalid", "no conversations to delete");
   for (const { conversation: id, revision } of plan) {
     const known = yield* reads.conversation(id);
-    if (known === null) return { kind: "stale", reason: `conversation ${id} is not there any more` };
+    if (known === null) return { kind: "stale", reason: `conversation ${id} no longer exists` };
     if (known.revision !== revision)
-      return { kind: "stale", reason: `conversation ${id} was written to since this was planned` };
+      return { kind: "stale", reason: `conversation ${id} was written to in the meantime` };
   }
   const ids = plan.map((each) => each.conversation);
   const tie = (yield* ties(ids)).find(({ by }) => !ids.includes(by));
   if (tie !== undefined) {
-    throw new LcmError("conflict", `conversation ${tie.by} points to rows of conversation ${tie.of}, which cannot go`, {
-      hint: "`lcm doctor` tells more; mend it, or let both go together",
-    });
+    const hint = "run `lcm doctor` for details; fix it, or delete both together";
+    throw new LcmError("conflict", `conversation ${tie.by} refers to rows of conversation ${tie.of}`, { hint });
   }
   const subject = ids.length === 1 ? `conversation ${ids[0]}` : `${ids.length} conversations`;
   const step = { operation: "prune", conversation: null, subject } as const;

@@ -1,6 +1,6 @@
 /**
- * New text for a summary. Its id, its sources and its place stay; what was there before goes to the journal. And drafts
- * of such texts, kept from a look at them to their use and beyond.
+ * Replaces the text of a summary, and stores drafts of new texts.
+ * Its id, sources and place stay; the journal keeps the previous text.
  */
 
 import { createHash } from "node:crypto";
@@ -16,11 +16,11 @@ import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
 export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, partOf) {
   const [old] = yield* reads.summaries({ ids: [plan.summary] });
   if (old === undefined) {
-    throw new LcmError("not_found", `there is no summary ${plan.summary}`, { hint: "`lcm doctor` lists them" });
+    throw new LcmError("not_found", `there is no summary ${plan.summary}`, {
+      hint: "`lcm dag CONVERSATION` lists them",
+    });
   }
-  if (old.revision !== plan.revision) {
-    return { kind: "stale", reason: `${plan.summary} was rewritten in the meantime` };
-  }
+  if (old.revision !== plan.revision) return { kind: "stale", reason: `${plan.summary} was rewritten in the meantime` };
   if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
     return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
   }
@@ -31,8 +31,7 @@ export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, par
   if (changed !== undefined) {
     return { kind: "stale", reason: `${changed.summary}, which it was written from, was rewritten in the meantime` };
   }
-  const made = textImage(deps, old, draft);
-  const change = yield* replaced(deps, stepOf(old, partOf), [made]);
+  const change = yield* replaced(deps, stepOf(old, partOf), [textImage(deps, old, draft)]);
   if (old.rewriteReason !== null) yield* afterForgetting(deps, old, draft, { ...partOf, change });
   return { kind: "written", change, revision: old.revision + 1 };
 };
@@ -61,8 +60,8 @@ const textImage = (deps: ScriptDeps, old: Summary, draft: NewSummary): Image => 
 });
 
 /**
- * It was marked because it stood for what was forgotten: what it said must not stay in the journal, nor come back. Where
- * its text was carried over, the new one takes its place.
+ * The summary was marked for rewriting because it covered something forgotten, so its previous text must leave the
+ * journal. Summaries that carry its text get the new one.
  */
 function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, partOf: PartOf): Script<void> {
   yield* forgetBefore(old.id);
@@ -76,10 +75,9 @@ function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, par
 
 // ── Drafts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The newest few of one summary: for several models or prompts that are compared. */
+/** Several drafts of one summary, to compare models or prompts. */
 const keptMax = 5;
 
-/** A draft answers one question, its basis; whoever asks the same again is told the same. */
 const digest = (basis: string): string => createHash("sha256").update(basis).digest("hex");
 
 export const draft: ReadScript<"draft"> = (summary, basis) =>
@@ -88,7 +86,7 @@ export const draft: ReadScript<"draft"> = (summary, basis) =>
     (row) => JSON.parse(text(row, "draft_json")) as NewSummary,
   );
 
-export const saveDraft: WriteScript<"saveDraft"> = function* (deps, summary, basis, made, forgets) {
+export const saveDraft: WriteScript<"saveDraft"> = function* (deps, summary, basis, { forgets, ...made }) {
   const [old] = yield* reads.summaries({ ids: [summary] });
   if (old === undefined) return;
   if (forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== forgets) return;

@@ -1,7 +1,7 @@
 /**
- * A deep copy of one conversation's summaries into another, with everything below them, in front of what the target
- * sees. Nothing refers across conversations afterwards but to stored files, and a carried text to its origin. Copies
- * keep text, level and times, and get keys of their own.
+ * Transplants summaries: copies those in one context, with everything below them, to the front of another's.
+ * Copies keep text, level and times, and get new keys. Only stored files and carried texts then refer across
+ * conversations.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
@@ -65,7 +65,7 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
     contextItems: shown.length,
     contextTokens: sum(shown),
   });
-  // Of the copies only what tells whether they are as they were made: the texts are where they were copied from.
+  // Only what shows whether a copy was changed since; its text is still in the source.
   const made: readonly Image[] = [
     ...[...messages.values()].map((id) => ({ table: "messages", key: { message_id: id }, columns: {} }) as const),
     ...[...summaries.values()].map(
@@ -79,13 +79,8 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
     { rows: made.map((image) => ({ ...image, columns: null })), conversation: before },
     { rows: made, conversation: yield* saysOfItself(target) },
   );
-  return {
-    kind: "written",
-    change,
-    contextItems: shown.length,
-    summaries: summaries.size,
-    messages: messages.size,
-  };
+  const counts = { contextItems: shown.length, summaries: summaries.size, messages: messages.size };
+  return { kind: "written", change, ...counts };
 };
 
 function* checkEnds(source: ConversationId, target: ConversationId): Script<void> {
@@ -94,16 +89,16 @@ function* checkEnds(source: ConversationId, target: ConversationId): Script<void
   yield* mustHave(target);
 }
 
-// ── What there is to copy ────────────────────────────────────────────────────────────────────────────────────────────
+// ── The source ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Graph {
   /** The summaries of the context, in order. */
   readonly shown: readonly { readonly id: SummaryId; readonly tokens: number }[];
-  /** Depth of these and of every summary below them, sources before what was made from them. */
+  /** The depth of these and of every summary below them; sources come before the summaries made from them. */
   readonly depths: ReadonlyMap<SummaryId, number>;
   readonly summaryLinks: readonly Link<SummaryId>[];
   readonly messageLinks: readonly Link<MessageId>[];
-  /** By seq; each once, however many summaries stand for it. */
+  /** By seq; each once, even if several summaries cover it. */
   readonly messages: ReadonlyMap<MessageId, { readonly tokens: number; readonly at: string; readonly origin: number }>;
 }
 
@@ -113,7 +108,7 @@ interface Link<Source> {
   readonly ordinal: number;
 }
 
-/** Throws `corrupt` if a link leads nowhere, elsewhere or in a circle: half a copy would look like a whole one. */
+/** Throws `corrupt` for a link to a missing row, to another conversation or in a circle: a partial copy would look complete. */
 function* graphOf(source: ConversationId): Script<Graph> {
   const shown = yield* all(
     sql`SELECT c.summary_id, s.token_count FROM context_items c
@@ -164,13 +159,13 @@ function* graphOf(source: ConversationId): Script<Graph> {
 }
 
 const damaged = (source: ConversationId, what: string): LcmError =>
-  new LcmError("corrupt", `conversation ${source} is damaged: ${what}, which is not there or not below it`, {
-    hint: `nothing was changed; \`lcm doctor ${source}\` tells more`,
+  new LcmError("corrupt", `conversation ${source} is damaged: ${what}, which is missing or not below it`, {
+    hint: `nothing was changed; run \`lcm doctor ${source}\` for details`,
   });
 
 /**
- * By text, as a reader would see it twice; and by origin, which also knows what was rewritten or folded since. Keys of
- * copies are looked at, not rows: a target may be long.
+ * Finds earlier copies by text, and by origin, which also finds what was rewritten or folded since. The range of message
+ * keys lets an index find the copies in a long target.
  */
 function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<Pick<Copying, "existing" | "copied">> {
   const origins = [...messages.values()].map(({ origin }) => origin);
@@ -198,7 +193,7 @@ function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<
 
 function copyOf<Id>(copies: ReadonlyMap<Id, Id>, id: Id): Id {
   const copy = copies.get(id);
-  if (copy === undefined) throw new LcmError("corrupt", `${String(id)} is a source of a summary, and was not copied`);
+  if (copy === undefined) throw new LcmError("corrupt", `${String(id)} is a source of a summary but was not copied`);
   return copy;
 }
 
@@ -221,7 +216,7 @@ function* copySummaries(
   return copies;
 }
 
-/** With their parts. A copy of a copy names the first original, so that forgetting reaches it whatever lies between. */
+/** A copy of a copy names the first original, so that forgetting finds it even if the copy in between is gone. */
 function* copyMessages(
   deps: ScriptDeps,
   { messages }: Graph,
