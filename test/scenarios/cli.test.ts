@@ -492,7 +492,7 @@ describe("lcm status, conversations and messages", () => {
     assert.equal(status.path, join(place.state, "lcm.db"));
     assert.deepEqual(
       [status.schemaVersion, status.conversations, status.messages, status.summaries, status.files, status.unindexed],
-      [1, 1, messageCount, 0, 0, 0],
+      [2, 1, messageCount, 0, 0, 0],
     );
     assert.ok(status.bytes > 0 && status.tokens > 0);
     assert.equal(status.contextTokens, status.tokens);
@@ -902,7 +902,7 @@ describe("lcm forget", () => {
       /these backups may still contain it.*\n +.*lcm\.db\.backup-.*\nnothing was changed; pass --apply/,
     );
     const plan = ok(place, "forget", "--secret", secret, "--json").json;
-    assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2]]);
+    assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2].map((seq) => 2 ** 24 + seq)]);
     assert.ok(!`${words.stdout}${words.stderr}${JSON.stringify(plan)}`.includes(secret));
     assert.ok(ok(place, "export", "1").stdout.includes(secret));
   });
@@ -919,10 +919,10 @@ describe("lcm forget", () => {
 
   it("removes one message, and keeps its position", () => {
     assert.match(
-      ok(place, "forget", "--message", "3").stdout,
+      ok(place, "forget", "--message", "msg_1-3").stdout,
       /forgetting msg_1-3 changes:\n +1 message: msg_1-3\n\n +msg_1-3 {2}something else/,
     );
-    const { dryRun, applied, result } = ok(place, "forget", "1", "--message", "3", "--apply", "--json").json;
+    const { dryRun, applied, result } = ok(place, "forget", "1", "--message", "msg_1-3", "--apply", "--json").json;
     assert.deepEqual([dryRun, applied, result.kind], [false, true, "written"]);
     const { stdout } = ok(place, "messages", "1");
     assert.match(stdout, /\[forgotten\]/);
@@ -933,10 +933,10 @@ describe("lcm forget", () => {
 
   it("reports that a message is forgotten already, and does nothing", () => {
     for (const args of [[], ["--apply"]]) {
-      const run = ok(place, "forget", "--message", "3", ...args);
+      const run = ok(place, "forget", "--message", "msg_1-3", ...args);
       assert.deepEqual([run.stdout, run.stderr], ["msg_1-3 is already forgotten; nothing to do\n", ""]);
     }
-    const { applied, plan } = ok(place, "forget", "--message", "3", "--apply", "--json").json;
+    const { applied, plan } = ok(place, "forget", "--message", "msg_1-3", "--apply", "--json").json;
     assert.deepEqual([applied, plan.messages], [false, []]);
     const path = writeSession(place.state, '{"role":"user","content":"[forgotten]"}\n', "says.jsonl");
     ok(place, "import", path);
@@ -947,9 +947,9 @@ describe("lcm forget", () => {
   it("requires exactly one thing to forget", () => {
     assert.equal(lcm(place, "forget").status, 2);
     assert.equal(lcm(place, "forget", "--secret", "abc").status, 2);
-    assert.equal(lcm(place, "forget", "--secret", "abcdef", "--message", "1").status, 2);
-    assert.equal(lcm(place, "forget", "--message", "1", "--dry-run", "--apply").status, 2);
-    assert.equal(lcm(place, "forget", "--message", "999").status, 3);
+    assert.equal(lcm(place, "forget", "--secret", "abcdef", "--message", "msg_1-1").status, 2);
+    assert.equal(lcm(place, "forget", "--message", "msg_1-1", "--dry-run", "--apply").status, 2);
+    assert.equal(lcm(place, "forget", "--message", "msg_1-999").status, 3);
   });
 });
 

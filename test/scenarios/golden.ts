@@ -100,7 +100,7 @@ function createMask({ state }: Place): (text: string) => string {
       .replaceAll(state, "<state>")
       .replace(/(?:<state>\/)?lcm\.db\.(?:backup|set-aside)-\d{8}T\d{6}Z(?:-\d+)?/g, "<backup>")
       .replace(/127\.0\.0\.1:\d+/g, "<provider>")
-      .replace(/\bsum_(?!0{8})[0-9a-f]{16}\b/g, nameOf)
+      .replace(/\bsum_(?![0-9a-f]{8}0{5})[0-9a-f]{16}\b/g, nameOf)
       .replace(/\b\d[\d,.]*[ \n](?:B|KB|MB)\b/g, (size) => "<B>".padStart(size.length))
       .replace(/\b\d+(?:\.\d+)? m?s\b/g, "<duration>");
 }

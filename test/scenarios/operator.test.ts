@@ -264,7 +264,7 @@ const writings: Readonly<Record<string, Writing>> = {
   undo: { args: ["undo", "1"], isUndoable: true, prepare: async (place) => void (await lcmBeside(place, dissolving)) },
   prune: { args: ["prune", "2", "--delete"] },
   compact: { args: ["compact", "1", "--no-model", "--force", "--passes", "1"], without: /^context [^]*/m },
-  forget: { args: ["forget", "--message", "1"], noBackup: "it would keep what is to be forgotten" },
+  forget: { args: ["forget", "--message", "msg_1-1"], noBackup: "it would keep what is to be forgotten" },
   restore: {
     args: ["restore", "old.copy"],
     prepare: async (place) => {
