@@ -902,7 +902,10 @@ describe("lcm forget", () => {
       /these backups may still contain it.*\n +.*lcm\.db\.backup-.*\nnothing was changed; pass --apply/,
     );
     const plan = ok(place, "forget", "--secret", secret, "--json").json;
-    assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2].map((seq) => 2 ** 24 + seq)]);
+    assert.deepEqual(
+      [plan.dryRun, plan.applied, plan.plan.messages],
+      [true, false, [1, 2].map((seq) => 2 ** 24 + seq)],
+    );
     assert.ok(!`${words.stdout}${words.stderr}${JSON.stringify(plan)}`.includes(secret));
     assert.ok(ok(place, "export", "1").stdout.includes(secret));
   });
