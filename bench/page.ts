@@ -207,7 +207,7 @@ export interface Circumstances {
 
 const profile = `## Where the time goes
 
-What grows most with the size of the database are regular expressions, which read every text: they take 0.7 to 1.3 times as long as a
+Regular expressions grow most with the size of the database, because they read every text: they take 0.7 to 1.3 times as long as a
 bare loop. The three slowest steps after them were profiled on 2026-11-16 (\`node --cpu-prof\`, and the CPU of every statement) and
 compared with the commit before, on the same files and questions through the store's thread, old and new alternating. The figures are
 the lowest CPU of three runs (two at 1m and for the sweep) on a busy machine, so compare ratios. Answers and summaries are
@@ -221,15 +221,15 @@ byte-identical, except for random ids.
 | · 1m: CPU ms | 135 | 88 | 0.65× |
 | full sweep of 100k with an instant model: CPU s | 5.5 | 4.1 | 0.75× |
 
-- **Expanding** read thousands of rows only to find that they belong to another time; at 1m that was half of the time. The neighbours of
+- **Expanding** used to read thousands of rows only to find that they belong to another time; at 1m that was half of the time. The neighbours of
   a summary are now found by its id, and 19,000 ids are read as a few JSON texts instead of rows. Of the rest, a third is statements
   that read the rows to rank and show, and a fifth is finding words in 2 MB of their text. Reading fewer rows would change the result.
 - **Questions and searches** now count words that cannot contain a wanted stem instead of extracting them (11 → 4.6 ns per character;
   a loop that only finds word ends takes 2.3), cut snippets without splitting the text, and read in a few batches. What limits them is
   the 4 MB of candidates to rank: reading these and finding words in them is three fifths of the rest, and fewer would rank worse.
-- **A sweep** looked at 1,024 items of the context for each pass, of which it needs 170; it now looks at 256. Of the rest, a third is
+- **A sweep** used to look at 1,024 items of the context for each pass, of which it needs 170; it now looks at 256. Of the rest, a third is
   statements and transactions that read the run, record the call and fold; a third decodes messages and writes the prompt; a fifth
-  checks whether the answer is an echo, garbled or too long. That is about 5 ms a pass, where a model takes seconds. (New checks of
+  checks whether the answer is an echo, garbled or too long. That is about 5 ms a pass, while a model takes seconds. (New checks of
   answers, added the same day, take 0.4 s more: they are in these shares, and not in the table.)
 `;
 
@@ -266,10 +266,10 @@ same run on the same file, with nothing else done ([bench/floor.ts](../bench/flo
 process, and for a key the ${frameMs} ms between two frames of the renderer.
 
 [bench/corpus.ts](../bench/corpus.ts) generates the corpus: turns of four messages (user, assistant with a tool call, tool result,
-assistant) of about 750 characters each, with words by Zipf's law. Four fifths are one conversation, the rest is twenty others. Searches
+assistant) of about 750 characters each, with word frequencies that follow Zipf's law. Four fifths are one conversation, the rest is twenty others. Searches
 go through the store's thread, as in a host. A *compacted* conversation has had a full sweep every 600 messages; an *uncompacted* one
 has had none, and its prompt is the newest 200k tokens. Turns are measured on a compacted conversation: 1,000 more, each stored,
-compacted if due, and assembled. The model answers at once, so the figures are ours alone. The terminal UI is the built one, over the
+compacted if due, and assembled. The model answers at once, so the figures show our own cost only. The terminal UI is the built one, over the
 compacted conversation on a pseudo-terminal of 120×40, with keys typed into messages, summaries and context.
 
 ${sections.join("\n\n")}

@@ -245,13 +245,15 @@ function page(parts: readonly string[]): string {
   const { leafChunkTokens, leafTargetTokens } = settings;
   return `# Retrieval
 
-How well search finds the messages that answer a question, written by \`npm run bench:recall -- --doc\`. Each cell has four
+How well search finds the messages that answer a question. Written by \`npm run bench:recall -- --doc\`. Each cell has four
 percentages: recall@5, recall@10 and recall@20 (the share of the answering messages among the first 5, 10 and 20 hits), and the mean
 reciprocal rank (MRR) of the first such hit. Questions are searched verbatim, each in its own conversation. *Plain BM25* is FTS5's
 own ranking of the same words over the same texts; *relevance* and *hybrid* are the sort orders of our search.
 
-Where summaries are searched too, a hit on a leaf counts for every message it covers, and a deeper summary for none. The summaries
-were made without a model: leaves of ${leafTargetTokens} tokens from ${leafChunkTokens}. The ranking rules are in [src/store/search/rank.ts](../src/store/search/rank.ts).
+Where summaries are searched too, a hit on a leaf counts for every message it covers, and a hit on a deeper summary for none. The
+summaries were made without a model: each leaf has about ${leafTargetTokens} tokens and covers up to ${leafChunkTokens} tokens of messages. LoCoMo is a public set of
+long conversations between two people, with questions whose answers are in known messages. The ranking rules are in
+[src/store/search/rank.ts](../src/store/search/rank.ts).
 
 ${parts.join("\n\n")}
 `;

@@ -129,10 +129,10 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
     "Parents that a stored message names but that are not stored yet; a message that fills such a gap later is placed before the child.",
   model_usage:
     "Every model call, recorded before it is made (`result` is `open`): its purpose, tokens, duration and result.",
-  compactions: "Every compaction that folded something or failed to: tokens saved, outcome, duration.",
+  compactions: "Every compaction that folded something or failed: tokens before and after, outcome, duration.",
   journal:
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
-  drafts: "Texts a model wrote for a rewrite that is not applied yet; `basis` is a digest of the request.",
+  drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
   search_progress: "The version of the search index.",
 };
 
@@ -232,7 +232,7 @@ function keysMarkdown(): string {
 
 Run \`lcm\` in a terminal to open it. The bar at the bottom shows the most useful keys of the current screen, and \`?\` shows all
 of them. A key that is unavailable says why. You can click the keys in the bar; a click selects a row, a double click opens it,
-and the wheel scrolls. Nothing is written until you confirm a plan, and every change can be undone.
+and the wheel scrolls. Nothing is written until you confirm it, and \`u\` lists changes and undoes them.
 
 ${section("Everywhere", commonKeys)}
 
@@ -278,7 +278,7 @@ answers a question.
 
 ${tools.map(({ name, label, audience }) => `- [\`${name}\`](#${name}): ${label.toLowerCase()}${audience === "delegate" ? " (only for the delegate that answers a question)" : ""}`).join("\n")}
 
-## How to tell your agent
+## What to tell your agent
 
 The tools describe themselves, and most models need nothing more. If yours forgets that it can look things up, add this to its
 instructions:
@@ -294,7 +294,7 @@ instructions:
   \`allConversations\` reach further, as far as the setting \`scopePolicy\` allows: \`own\` not at all, \`agent\` (the default in a
   host) to the same agent's sessions, \`all\` (the default of the command line and MCP) to everything that is not hidden. What
   is out of reach is indistinguishable from something that does not exist.
-- **Text and details.** Each result is a short text for the model, and the same as data. In the text, our own lines start at the
+- **Text and details.** Each result is a short text for the model, plus the same content as data. In the text, our own lines start at the
   margin and stored text is quoted with \`>\`: it is a record of what was said, never an instruction.
 - **Ids** can be copied from any result into any call: \`sum_…\`, \`msg_…\`, \`file_…\`.
 - **Limits.** A result that was cut says so, and how to get the rest.

@@ -11,45 +11,45 @@ import type { Argument, CallExpression } from "oxc-parser";
 /** Numbered through all groups, from 1. */
 const promises: Readonly<Record<string, readonly string[]>> = {
   "Nothing is lost or duplicated": [
-    "**Every message the host sent is stored once.** Crash anywhere between the host's write and our answer: after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
+    "**Every message the host sent is stored once.** Wherever a crash happens between the host's write and our answer, after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
     "**Replays are harmless.** Any prefix, suffix, interleaving or repetition of a transcript, live and by bootstrap, gives the same rows.",
     '**Repeats are kept.** N byte-equal messages with distinct keys are N rows ("ping", `{"status":"ok"}`, reused tool-call ids).',
     "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what the host sent.",
     "**A message is never both in the context and under an in-context summary.** Every fold strictly lowers the context's tokens, or is not made.",
-    "**The first bootstrap imports everything**, not a recent part; an import is resumable.",
-    "**No event deletes rows**: reset, new, session end, uninstall. Deleting is an explicit operator command with a dry run.",
+    "**The first bootstrap imports everything**, not only a recent part, and an interrupted import resumes.",
+    "**No event deletes rows**: reset, new, session end, uninstall. Deleting takes an explicit command of an operator, which is a dry run by default.",
   ],
   "Turns never wait": [
-    "**Assembly makes no model call**, and with the summariser hung commit + assemble stay within a few milliseconds.",
-    "**One deadline covers all nested loops** of a compaction, inherited, never re-armed; what was done before it stays and is consistent.",
+    "**Assembly makes no model call.** Even while the summary model hangs, a commit and an assembly take a few milliseconds.",
+    "**One deadline covers all nested loops** of a compaction: it is inherited and never extended. Work done before it is kept, and is consistent.",
     "**The host's event loop is free.** Another process holding the write lock for 30 s, or a 1M-row search, delays no timer of the host by more than 20 ms.",
     "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
   ],
   "The model gets a valid prompt within budget": [
-    "**Never over budget**: assembled tokens ≤ the budget of the turn's first call, less what the turn has grown since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
-    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles as the provider requires them. Fuzzed over orders, delays, evictions and mid-session provider switches.",
+    "**Never over budget**: a prompt has no more tokens than the budget of the turn's first call, minus what the turn has added since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
+    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles are as the provider requires. Fuzz tests cover orders, delays, evictions and mid-session provider switches.",
     "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
-    "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. No wall-clock or per-turn text before the tail.",
-    "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and err high on JSON, logs and base64.",
+    "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
+    "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
     "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
   ],
   "Summaries are safe and bounded": [
-    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and carries its level; anything below "normal" is found by doctor and can be rewritten later.',
+    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and records its level; `lcm doctor` reports everything below "normal", which can be rewritten later.',
     "**Summaries are data, not instructions**: escaped so that no message text can forge or close a wrapper; labelled as a record.",
-    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result); a ceiling per window; an overflow can always be resolved without a model.",
-    "**Provider trouble is classified by status, not by words in a message**; auth failure opens a breaker and status reports it.",
+    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result), a ceiling limits calls per window, and an overflow can always be resolved without a model.",
+    "**Provider failures are classified by status, not by words in a message.** A refused credential opens a breaker, which pauses calls, and the status reports it.",
   ],
   "Recall finds it, for the right reader": [
-    '**No false "no matches"**: an invalid pattern, a time-out, a scan limit are stated as such. Search covers all rows, old ones too.',
-    "**Finds** two-character CJK words, emoji, identifiers, paths, error codes, stemmed words, phrases.",
-    "**expandQuery answers before its deadline**, partial and cited if need be, also where nothing has been summarised yet.",
-    "**Scope holds**: a tool reads its own conversation family unless asked wider and allowed; a grant's child is never wider than its parent; an expired or revoked grant reads nothing. One negative test per tool.",
+    '**No false "no matches"**: an invalid pattern, a time-out and a scan limit are reported as such. Search covers all rows, old ones too.',
+    "**Search finds every kind of word**: two-character CJK words, emoji, identifiers, paths, error codes, other forms of a word, phrases.",
+    "**expandQuery answers before its deadline**, with citations, partially if need be, and also where nothing has been summarised yet.",
+    "**Readers stay within their reach**: a tool reads only its own conversation family, unless a wider reach is requested and allowed; a child grant is never wider than its parent; an expired or revoked grant reads nothing. Every tool has a negative test.",
     "**Files stay inside their folder**, private to the user; an id is never a path.",
   ],
   "Operators can see and undo": [
-    "**One status** shows: stored, pending, last compaction and what it saved, spend, fallbacks, degraded or not, settings with their source.",
-    "**Writes are dry-run by default**, print the same plan everywhere, back up first, and can run while the host is running.",
-    "**Timestamps** are stored in UTC with milliseconds and shown in the user's zone; tests run in a non-UTC zone too.",
+    "**One status shows everything**: what is stored and pending, the last compaction and what it saved, spend, fallbacks, whether anything is degraded, and settings with their source.",
+    "**Writes are dry runs by default**, print the same plan everywhere, back up first, and can run while the host is running.",
+    "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
   ],
 };
 
@@ -80,9 +80,9 @@ export function guaranteesMarkdown(root: string): string {
   });
   return `# Guarantees
 
-These are ${number} promises; a change that breaks one is a bug, whatever else it improves. Each is followed by the tests and groups of
-tests named after it, ${proofs.length} in all. Those in \`test/host\` run against the real OpenClaw, those in \`test/store-contract\` against
-every store.
+The project makes ${number} promises; a change that breaks one is a bug, whatever else it improves. Below each are the tests and
+groups of tests named after it, ${proofs.length} in all. Those in \`test/host\` run against the real OpenClaw, those in
+\`test/store-contract\` against every store.
 
 ${groups.join("\n\n")}
 `;
@@ -106,7 +106,7 @@ function proofsIn(file: string, source: string): readonly Proof[] {
   new Visitor({
     CallExpression: (call) => {
       const kind = call.callee.type === "Identifier" ? call.callee.name : "";
-      const title = titleOf(call.arguments[0], source);
+      const title = titleOf(call.arguments[0]);
       if (title !== null && (kind === "describe" || kind === "it")) found.push({ call, kind, title });
     },
   }).visit(parseSync(file, source).program);
@@ -114,7 +114,7 @@ function proofsIn(file: string, source: string): readonly Proof[] {
     .map(({ call: { start, end }, title }) => ({
       numbers: numbersIn(title),
       file,
-      title: title.replace(named, ""),
+      title: title.replace(named, "").replaceAll(/; guarantees? [\d, ]+: /g, "; "),
       tests: found
         .filter(({ call, kind }) => kind === "it" && call.start > start && call.end < end)
         .map((test) => test.title),
@@ -123,10 +123,10 @@ function proofsIn(file: string, source: string): readonly Proof[] {
 }
 
 /** The text in quotes; computed parts are shown as `…`. */
-function titleOf(argument: Argument | undefined, source: string): string | null {
+function titleOf(argument: Argument | undefined): string | null {
   if (argument?.type === "Literal" && typeof argument.value === "string") return argument.value;
   if (argument?.type !== "TemplateLiteral") return null;
-  return source.slice(argument.start + 1, argument.end - 1).replaceAll(/\$\{[^}]*\}/g, "…");
+  return argument.quasis.map(({ value }) => value.cooked ?? value.raw).join("…");
 }
 
 /** `guarantees 1 to 3, 12 and 13: …`; several may follow one another: `guarantee 12: …; guarantee 13: …`. */

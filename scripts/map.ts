@@ -15,15 +15,16 @@ const folders: Readonly<Record<string, string>> = {
   "core/summarize": "From source text to the text of a summary, with a model or without one.",
   "core/compaction": "What to fold, when, and how far to go.",
   "core/assembly": "From a stored context to the messages of a prompt, within a budget.",
-  "core/recall": "Finding again: grep, describe, expand, recent, ask; who may read what.",
+  "core/recall": "Recall: grep, describe, expand, recent, ask; who may read what.",
   "core/maintenance": "What operators do: inspect, fix, rewrite, repair, dissolve, transplant, prune, forget, undo.",
-  store: "The database. Alone contains SQL; every operation is a script.",
+  store: "The database: the only folder with SQL. Every operation is a script.",
+  "store/content": "Where large content is kept.",
+  "store/search": "Search: the terms of a text, candidates, ranking, regular expressions, files.",
   "store/conversation": "The life of a conversation: open, append, fold, read, rewind.",
   "store/ledger": "Records beside the conversations: files, grants, model calls.",
   "store/journal": "Changes by operators: recorded row by row, read back, undone.",
   "store/maintenance": "The operators' operations on rows.",
-  "store/search": "Search: the terms of a text, candidates, ranking, regular expressions, files.",
-  "store/content": "Where large content is kept.",
+
   "store/sqlite": "SQLite: connection, schema, threads, backups, archives.",
   "store/adopt": "Databases of the older program, converted in place.",
   models: "Language model providers: which model, its credentials, the calls.",
@@ -73,9 +74,9 @@ export function mapMarkdown(root: string): string {
   });
   return `# The map
 
-Every source file with the first sentence of its header, in the order in which folders build on each other: a folder
-imports only folders listed above it, as [a test](../test/architecture.test.ts) checks. Start with
-[the architecture](architecture.md), which walks a message through these files.
+Every source file with the first sentence of its header. The folders inside core and store are listed bottom-up: each builds on
+those above it in the list. [A test](../test/architecture.test.ts) checks all imports. Start with
+[the architecture](architecture.md), which follows a message through these files.
 
 ${sections.join("\n\n")}
 `;

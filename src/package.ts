@@ -1,4 +1,4 @@
-/** This package: the folder it lies in and its version, the same from the sources and from what is built. */
+/** Finds the folder and the version of this package, from the sources as well as from the build. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

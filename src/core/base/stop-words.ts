@@ -1,4 +1,4 @@
-/** Stop words: words of every sentence, which distinguish none. One base list, and what each use adds to it. */
+/** Stop words: words too common to distinguish one text from another. One base list, and what each use adds to it. */
 
 const setOf = (...texts: readonly string[]): ReadonlySet<string> => new Set(texts.join(" ").split(/\s+/));
 

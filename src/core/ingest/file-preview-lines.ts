@@ -1,4 +1,4 @@
-/** Helpers of previews: reading a large text by lines or at its ends, and fitting what was found into few tokens. */
+/** Reads a large text for its preview, by lines or at both ends, and fits what it finds into few tokens. */
 
 import { firstLine } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";

@@ -1,4 +1,4 @@
-/** Ingest: stores what a host says, once per key, with its large content in files. */
+/** Ingest: stores a host's messages, once per key, with their large content in files. */
 
 import { messageToStore, storableKey, type HostMessage, type Incoming } from "../messages/codec.ts";
 import { findLarge, moveOut, restoreIfWhole, type MoveOptions } from "./large-content.ts";

@@ -59,7 +59,7 @@ export function settingsMarkdown(): string {
   const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
   return `# Settings
 
-Set a setting with an environment variable or in the plugin's config. The variable takes precedence, then the config,
+Set these with environment variables or in the plugin's config. The variable takes precedence, then the config,
 then the default. An empty variable counts as not set. A wrong value is an error that names the setting, its value and
 the valid values. Keys that are not listed here are ignored; \`lcm doctor\` reports them.
 

@@ -184,7 +184,7 @@ export const settings = {
     default: [],
     example: ["agent:*:subagent:*"],
     sentence:
-      "Sessions with a matching key are read-only: they have the tools, but nothing of them is stored or compacted.",
+      "Sessions with a matching key are read-only: they have the tools, but nothing from them is stored or compacted.",
     why: "Which sessions are short-lived and not worth storing depends on what they are used for.",
   },
   spendCeilingCalls: {

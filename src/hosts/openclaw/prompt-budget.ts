@@ -1,10 +1,10 @@
 /**
- * Computes how many tokens of a prompt are ours. The host names a different budget several times in a turn: the first
+ * Computes how many tokens of a prompt we may fill. The host names a different budget several times in a turn: the first
  * excludes the system prompt and a reserve, those of the tool loop exclude only what the turn has grown to. So the first
  * one counts, minus what the turn has grown since.
  *
- * None of them includes tool schemas. Their size is learned from the provider's last count and reserved as an allowance;
- * until then a tenth of the budget is.
+ * None of them accounts for tool schemas. Their size is learned from the provider's last count and reserved as an
+ * allowance; until then, the allowance is a tenth of the budget.
  */
 
 import type { HostMessage } from "../../core/messages/codec.ts";

@@ -1,5 +1,5 @@
 /**
- * Scores how well a text answers a query: BM25, and what sets the turns of a conversation apart from loose documents.
+ * Scores how well a text answers a query: BM25, adapted to the turns of a conversation.
  * A reply also matches through its question, a turn through the turns around it, its speaker and its date.
  */
 

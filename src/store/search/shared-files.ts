@@ -1,6 +1,6 @@
 /**
- * Finds files shared by copies. A file belongs to one conversation; a transplant copies the messages and summaries that
- * refer to it, not the file. Access to a copy includes the files it refers to; a mention in a text grants no access.
+ * Finds the stored files that copied messages and summaries refer to. A file belongs to one conversation; a transplant
+ * does not copy it. Access to a copy includes the files it refers to; a mention in a text grants no access.
  */
 
 import type { ConversationId, FileId, MessageId } from "../../core/model/types.ts";

@@ -94,7 +94,7 @@ export const conversationsModule: Module<ConversationsScreen> = {
     {
       keys: ["h"],
       short: "check",
-      help: "check the conversation like `lcm doctor`; again: show the findings",
+      help: "check the conversation like `lcm doctor`; press again for the findings",
       disabled: none,
       does: check,
     },
