@@ -251,7 +251,7 @@ reciprocal rank (MRR) of the first such hit. Questions are searched verbatim, ea
 own ranking of the same words over the same texts; *relevance* and *hybrid* are the sort orders of our search.
 
 Where summaries are searched too, a hit on a leaf counts for every message it covers, and a hit on a deeper summary for none. The
-summaries were made without a model: each leaf has about ${leafTargetTokens} tokens and covers up to ${leafChunkTokens} tokens of messages. LoCoMo is a public set of
+summaries were made without a model: each leaf has about ${leafTargetTokens} tokens and covers up to ${leafChunkTokens} tokens of messages. LoCoMo is a published set of
 long conversations between two people, with questions whose answers are in known messages. The ranking rules are in
 [src/store/search/rank.ts](../src/store/search/rank.ts).
 
