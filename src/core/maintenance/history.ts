@@ -3,7 +3,7 @@
  * A change is everything that one command did.
  */
 
-import type { Obstacle } from "../model/changes.ts";
+import type { JournalFilter, Obstacle } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
 import { isSummaryId } from "../model/types.ts";
 import type { ConversationId, JournalEntry, Operation, SummaryId, Touched } from "../model/types.ts";
@@ -39,15 +39,8 @@ export interface ChangeStep {
   readonly undoneBy: number | null;
 }
 
-export interface HistoryFilter {
-  /** Changes that touched this conversation, with all their steps. */
-  readonly conversation?: ConversationId;
-  readonly change?: number;
-  readonly limit?: number;
-}
-
-/** Newest first. */
-export async function history(store: Store, filter: HistoryFilter = {}): Promise<readonly Change[]> {
+/** Newest first. A filter by conversation selects the changes that touched it, with all their steps. */
+export async function history(store: Store, filter: JournalFilter = {}): Promise<readonly Change[]> {
   const entries = await store.journal(filter);
   const numbers = [...new Set(entries.map(({ change }) => change))];
   const whole = filter.conversation === undefined ? Map.groupBy(entries, ({ change }) => change) : null;

@@ -16,6 +16,15 @@ const timeoutSecondsMax = 3_600;
 
 const minutesOfYear = 525_600;
 
+/** `sentence` documents a setting; `why` says why its default cannot suit everyone. */
+type Words = Pick<Setting, "sentence" | "why">;
+
+const integer = (value: number, bounds: Bounds, words: Words) =>
+  ({ kind: "integer", default: value, bounds, ...words }) as const;
+
+const optional = <const K extends "string" | "path">(kind: K, example: string, words: Words) =>
+  ({ kind, default: null, example, ...words }) as const;
+
 export const settings = {
   enabled: {
     kind: "boolean",
@@ -23,141 +32,84 @@ export const settings = {
     sentence:
       "Turns the plugin on. When false, it stores and compacts nothing, its tools are off, and the host's messages pass through unchanged.",
   },
-  databasePath: {
-    kind: "path",
-    default: null,
-    example: "/var/lib/openclaw/lcm.db",
+  databasePath: optional("path", "/var/lib/openclaw/lcm.db", {
     sentence: "Path of the SQLite database. When not set: `lcm.db` in the state directory.",
-  },
+  }),
   contextThreshold: {
     kind: "number",
     default: 0.75,
     bounds: [0, 1],
     sentence: "Share of the prompt budget that the context may fill before a full sweep runs.",
   },
-  freshTailCount: {
-    kind: "integer",
-    default: 32,
-    bounds: [0, wholeMax],
+  freshTailCount: integer(32, [0, wholeMax], {
     sentence:
       "Number of newest messages that are never folded. A tool result and its call are kept together, which may add a few.",
-  },
-  leafMinFanout: {
-    kind: "integer",
-    default: 8,
-    bounds: [2, wholeMax],
+  }),
+  leafMinFanout: integer(8, [2, wholeMax], {
     sentence: "Number of consecutive leaves that are condensed into one summary of depth 1.",
-  },
-  condensedMinFanout: {
-    kind: "integer",
-    default: 4,
-    bounds: [2, wholeMax],
+  }),
+  condensedMinFanout: integer(4, [2, wholeMax], {
     sentence:
       "Number of consecutive summaries of the same depth (1 or deeper) that are condensed into one of the next depth.",
-  },
-  condensedMinFanoutHard: {
-    kind: "integer",
-    default: 2,
-    bounds: [2, wholeMax],
+  }),
+  condensedMinFanoutHard: integer(2, [2, wholeMax], {
     sentence:
       "Fanout used instead of `leafMinFanout` and `condensedMinFanout` in a forced sweep. Must not exceed either.",
-  },
-  incrementalMaxDepth: {
-    kind: "integer",
-    default: 0,
-    bounds: [-1, wholeMax],
+  }),
+  incrementalMaxDepth: integer(0, [-1, wholeMax], {
     sentence:
       "Deepest summary that compaction between turns may create: 0 for leaves only, 1 to condense leaves, -1 for no limit.",
-  },
-  leafChunkTokens: {
-    kind: "integer",
-    default: 20_000,
-    bounds: [2, wholeMax],
+  }),
+  leafChunkTokens: integer(20_000, [2, wholeMax], {
     sentence:
       "Maximum tokens of messages folded into one leaf. A leaf pass starts when the messages outside the fresh tail exceed it.",
-  },
-  leafTargetTokens: {
-    kind: "integer",
-    default: 1_200,
-    bounds: [1, wholeMax],
+  }),
+  leafTargetTokens: integer(1_200, [1, wholeMax], {
     sentence: "Target length of a leaf in tokens. Must be below `leafChunkTokens`.",
-  },
-  condensedTargetTokens: {
-    kind: "integer",
-    default: 2_000,
-    bounds: [1, wholeMax],
+  }),
+  condensedTargetTokens: integer(2_000, [1, wholeMax], {
     sentence: "Target length of a condensed summary in tokens.",
-  },
-  maxExpandTokens: {
-    kind: "integer",
-    default: 4_000,
-    bounds: [1, wholeMax],
+  }),
+  maxExpandTokens: integer(4_000, [1, wholeMax], {
     sentence: "Maximum tokens of stored text that one expansion reads, or that one description of a file returns.",
-  },
-  largeFileTokenThreshold: {
-    kind: "integer",
-    default: 25_000,
-    bounds: [1, wholeMax],
+  }),
+  largeFileTokenThreshold: integer(25_000, [1, wholeMax], {
     sentence:
       "Texts and files in a message that have more tokens than this are stored separately and replaced by a short reference.",
-  },
-  summaryModel: {
-    kind: "string",
-    default: null,
-    example: "anthropic/claude-sonnet-4-20250514",
+  }),
+  summaryModel: optional("string", "anthropic/claude-sonnet-4-20250514", {
     sentence:
       "Model that writes summaries. When not set: the session's own model (to use a different one, set OpenClaw's `allowModelOverride`), or, outside a host, the model in OpenClaw's config.",
-  },
-  summaryProvider: {
-    kind: "string",
-    default: null,
-    example: "anthropic",
+  }),
+  summaryProvider: optional("string", "anthropic", {
     sentence:
       "Provider of `summaryModel`. When not set: the one its name begins with, otherwise the one in OpenClaw's config.",
-  },
-  summaryBaseUrl: {
-    kind: "string",
-    default: null,
-    example: "http://127.0.0.1:11434/v1",
+  }),
+  summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
     sentence:
       "Base URL of that provider, for use outside a host. When not set: the provider's own, or the one in OpenClaw's config.",
     why: "A local model, or one behind a gateway, has an address that cannot be guessed.",
-  },
-  summaryConcurrency: {
-    kind: "integer",
-    default: 4,
-    bounds: [1, 64],
+  }),
+  summaryConcurrency: integer(4, [1, 64], {
     sentence: "Number of summaries of one conversation that are written at the same time.",
     why: "A hosted model serves many calls at once; a local one often serves one at a time.",
-  },
-  summaryTimeoutSeconds: {
-    kind: "integer",
-    default: 120,
-    bounds: [1, timeoutSecondsMax],
+  }),
+  summaryTimeoutSeconds: integer(120, [1, timeoutSecondsMax], {
     sentence: "Seconds after which a model call counts as failed.",
     why: "A local model can take many times as long as a hosted one.",
-  },
-  newSessionRetainDepth: {
-    kind: "integer",
-    default: 2,
-    bounds: [-1, wholeMax],
+  }),
+  newSessionRetainDepth: integer(2, [-1, wholeMax], {
     sentence: "Minimum depth of the summaries that are carried over when `/new` starts a new segment; -1 carries none.",
     why: "Some people type `/new` to start afresh, others to continue with a smaller context.",
-  },
-  promptDir: {
-    kind: "path",
-    default: null,
-    example: "/etc/openclaw/lcm-prompts",
+  }),
+  promptDir: optional("path", "/etc/openclaw/lcm-prompts", {
     sentence: "Folder of files that replace built-in prompts. When not set: `lcm-prompts` in the state directory.",
     why: "Prompts are reviewed and shared like source code, so they may belong in a repository.",
-  },
-  customInstructions: {
-    kind: "string",
-    default: null,
-    example: "Always keep invoice numbers.",
+  }),
+  customInstructions: optional("string", "Always keep invoice numbers.", {
     sentence: "Text added to every summary prompt. When not set: none.",
     why: "What must never be dropped depends on the work, and one line should not need a whole prompt file.",
-  },
+  }),
   timezone: {
     kind: "zone",
     default: "UTC",
@@ -187,38 +139,26 @@ export const settings = {
       "Sessions with a matching key are read-only: they have the tools, but nothing from them is stored or compacted.",
     why: "Which sessions are short-lived and not worth storing depends on what they are used for.",
   },
-  spendCeilingCalls: {
-    kind: "integer",
-    default: 120,
-    bounds: [0, wholeMax],
+  spendCeilingCalls: integer(120, [0, wholeMax], {
     sentence:
       "Maximum model calls per spend window. Beyond it, compaction waits, and an overflow is handled without a model.",
     why: "The price of a call differs a hundredfold between models.",
-  },
-  spendWindowMinutes: {
-    kind: "integer",
-    default: 60,
-    bounds: [1, minutesOfYear],
+  }),
+  spendWindowMinutes: integer(60, [1, minutesOfYear], {
     sentence: "Length of the spend window in minutes.",
     why: "Provider quotas are per minute, hour or day, and the ceiling should match.",
-  },
-  expandTimeoutSeconds: {
-    kind: "integer",
-    default: 120,
-    bounds: [1, timeoutSecondsMax],
+  }),
+  expandTimeoutSeconds: integer(120, [1, timeoutSecondsMax], {
     sentence: "Seconds after which an expansion query answers with what it has found.",
     why: "A local model can take many times as long as a hosted one.",
-  },
-  searchTimeoutSeconds: {
-    kind: "integer",
-    default: 10,
-    bounds: [1, timeoutSecondsMax],
+  }),
+  searchTimeoutSeconds: integer(10, [1, timeoutSecondsMax], {
     sentence: "Seconds after which a search stops and reports how far it got.",
     why: "The same search can take a hundred times longer on a large database and a slow disk.",
-  },
+  }),
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** One row of the table. `why` says why a default cannot suit everyone; the settings of the older program need none. */
+/** One row of the table. The settings of the older program need no `why`. */
 export type Setting = { readonly sentence: string; readonly why?: string } & (
   | { readonly kind: "boolean"; readonly default: boolean }
   | { readonly kind: "integer" | "number"; readonly default: number; readonly bounds: Bounds }
