@@ -1,8 +1,7 @@
 /**
  * Renews an expired login of the host. A refresh token works only once: using it without saving the next one would log
- * the host out. So a login is renewed only if the file has exactly the known format and is the host's own copy, only
- * under the host's lock, without being aborted halfway, and the new tokens are saved before they are used. In every other
- * case the user must log in again.
+ * the host out. So a login is renewed only under the host's lock, in a file of exactly the known format, and the new
+ * tokens are saved before they are used. In every other case the user must log in again.
  */
 
 import { randomUUID } from "node:crypto";

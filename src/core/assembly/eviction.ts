@@ -1,14 +1,12 @@
 /**
  * Chooses where to cut a context that exceeds its budget, so that the cut stays put while the context grows. Pure.
  *
- * The excess, rounded up to whole steps, is evicted from the oldest end. The cut depends only on the context's size,
- * counted from its oldest item: it stays before the same item until the context has grown by a step, and no state is
- * kept between turns.
+ * The excess, rounded up to whole steps, is evicted from the oldest end. So the cut stays before the same item until the
+ * context has grown by a step, and no state is kept between turns.
  *
  * A host's budget varies slightly from turn to turn, and the cut must not follow it. So steps are powers of two, each a
- * multiple of every smaller one; steps of a quarter of the budget would drift. Nor may all steps double at the same
- * budget, or every cut would jump back and forth there: they double one by one as the budget grows from five steps to
- * seven.
+ * multiple of every smaller one. Nor may all steps double at the same budget, or every cut would jump back and forth
+ * there: they double one by one as the budget grows from five steps to seven.
  */
 
 export interface Sizes {

@@ -1,8 +1,7 @@
 /**
  * Presents a stored message in a form that providers accept: unchanged if possible, otherwise as blocks or text.
- *
- * An assistant's text becomes blocks, a host-specific role becomes user text that names the role, and a call without an
- * id, or with the id of another call in the message, becomes text. Empty messages are left out: providers reject them.
+ * A host-specific role becomes user text that names the role; a call without an id of its own becomes text. Empty
+ * messages are left out, because providers reject them.
  */
 
 import { tokensOfMessage, type HostMessage } from "../messages/codec.ts";

@@ -1,9 +1,6 @@
 /**
- * Renders a summary as an XML element of the prompt.
- *
- * Its text comes from people, tools and web pages, so it is data: every character that could open or close an element
- * is escaped, and the element is marked as a record. The same summary always gives the same bytes, because a provider's
- * cache ends at the first byte that differs.
+ * Renders a summary as an XML element of the prompt. Its text is data that anyone may have written, so it is escaped.
+ * The same summary always gives the same bytes, because a provider's cache ends at the first byte that differs.
  */
 
 import type { HostMessage } from "../messages/codec.ts";

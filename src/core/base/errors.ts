@@ -1,8 +1,6 @@
 /**
  * Errors: the one error class, with a code and a hint, and the text of errors that others throw.
- *
- * An LcmError reports an outside cause: a bad argument, a missing row, a locked file. Expected alternatives are values,
- * and bugs are assertions.
+ * An LcmError reports an outside cause (a bad argument, a locked file). Expected alternatives are values, bugs assertions.
  */
 
 export const errorCodes = ["invalid", "not_found", "conflict", "denied", "unavailable", "corrupt"] as const;

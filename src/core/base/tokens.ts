@@ -1,10 +1,8 @@
 /**
  * Estimates how many tokens a text has, without a tokenizer.
- *
- * The reference is o200k, which cuts a text into pieces by a fixed pattern (a word with the blank or mark before it, up
- * to three digits, a run of marks, the blanks up to a line's end) and then merges the bytes of each piece by a table of
- * 200,000 entries. The cutting is done here in the same way, by an automaton over kinds of characters. Instead of the
- * merging, each step of the automaton has a price: what such pieces cost on average.
+ * The reference is o200k, which cuts a text into pieces by a fixed pattern, then merges the bytes of each piece by a
+ * table of 200,000 entries. Here an automaton over kinds of characters cuts in the same way, and each of its steps has a
+ * price instead: what such pieces cost on average.
  */
 
 import { tables } from "./token-tables.ts";

@@ -1,6 +1,5 @@
 /**
  * Chooses which runs of a context to fold next. Pure: no store, model or text.
- *
  * A leaf run is raw messages outside the fresh tail; it never separates a tool call from its result. A condensed run is
  * adjacent summaries of one depth.
  */

@@ -1,9 +1,7 @@
 /**
  * Compacts a conversation until nothing is left to fold, the target is met, or a bound is reached.
- *
  * No lock is held during a model call: if a run has changed meanwhile, its fold is stale and is planned again. One
- * deadline, the signal, covers everything; what was folded before it stays. When the model refuses, only `until_under`
- * continues without it, because an overflow cannot wait.
+ * deadline, the signal, covers everything; what was folded before it stays.
  */
 
 import { LcmError } from "../base/errors.ts";

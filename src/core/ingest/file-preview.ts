@@ -1,9 +1,7 @@
 /**
  * Previews a large text in about 200 tokens, without a model, so that a reader can decide which lines to read.
- *
- * The kind comes from name, type and content. A preview shows the shape of JSON, the columns of a table, the outline of
- * code, the levels and errors of a log, headings, changed files, or the beginning and end. Counts cover the whole text;
- * costlier facts cover only its beginning and end, and say so. Anything is at least text, so this cannot fail.
+ * The kind comes from name, type and content. Counts cover the whole text; costlier facts cover only its beginning and
+ * end, and say so. Anything is at least text, so this cannot fail.
  */
 
 import {

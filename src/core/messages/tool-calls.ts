@@ -1,9 +1,7 @@
 /**
  * Matches tool results with their calls, and finds where a list of messages can be cut without separating them.
- *
  * Ids are not unique: some providers count from 0 in every turn. So a result belongs to the nearest earlier call with
- * its id that has no result yet (the first, if one message has several), otherwise to the nearest later one, since rows
- * can arrive out of order.
+ * its id that has no result yet, otherwise to the nearest later one, since rows can arrive out of order.
  */
 
 import type { HostMessage } from "./codec.ts";

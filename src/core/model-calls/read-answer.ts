@@ -1,9 +1,8 @@
 /**
  * Reads a model's answer: extracts the summary, without reasoning, greetings, announcements and wrappers.
- *
- * Models mark reasoning in many ways, or not at all. A tag counts only where it begins or ends a line or has a matching
- * tag, so a summary may mention such tags. If there is reasoning but no summary after it, the result is empty: better no
- * summary than a wrong one. Every pattern runs in linear time, since a broken model may write without end.
+ * A reasoning tag counts only where it begins or ends a line or has a matching tag, so a summary may mention such tags.
+ * Without a summary after the reasoning, the result is empty: better none than a wrong one. Every pattern runs in linear
+ * time, since a broken model may write without end.
  */
 
 import { greeting, is, summarising, thinksAloud } from "./reasoning-openers.ts";

@@ -1,6 +1,5 @@
 /**
  * Recognises unmarked reasoning by its first words, in the languages that models reason in.
- *
  * A summary reports what happened; a text that begins with the task, or with what the model will do, is reasoning. Every
  * pattern is anchored and bounded, since a broken model may write without end.
  */

@@ -1,8 +1,6 @@
 /**
- * The tool loop: asks a model with tools until it answers, within bounds.
- *
- * A wrong call gets an error as its result, and the loop goes on. A model that never stops calling is finally asked
- * without tools.
+ * The tool loop: asks a model with tools until it answers, within bounds. A wrong call gets an error as its result.
+ * A model that never stops calling is finally asked without tools.
  */
 
 import { errorText } from "../base/errors.ts";

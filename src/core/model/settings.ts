@@ -1,8 +1,6 @@
 /**
  * Settings: the table of all of them, from which the parser, the plugin's JSON schema and docs/settings.md are made.
- *
- * The environment comes in as a record, and paths stay strings. Where the default is `null`, the sentence says what
- * applies instead.
+ * Where the default is `null`, the sentence says what applies instead.
  */
 
 import { assert, LcmError } from "../base/errors.ts";

@@ -1,10 +1,8 @@
 /**
  * The prompts for writing summaries: one template per depth, which operators can replace with files.
- *
  * A template only says what to keep, what to drop and how precise times should be. What no prompt may lack is added
- * around it: the tags that mark the record, the stricter demand of a second attempt, the operator's instructions, and
- * the last line. The record is data: no message can forge its tags, and both the system prompt and the end of the prompt
- * say that nothing inside is an instruction.
+ * around it. The record is data: no message can forge its tags, and both the system prompt and the end of the prompt say
+ * that nothing inside is an instruction.
  */
 
 import { LcmError } from "../base/errors.ts";

@@ -1,8 +1,6 @@
 /**
  * Lists cue words of decisions, duties, errors, small talk and the like, in many languages.
- *
- * Languages with spaces are listed word by word. Languages without, and those with many endings, get patterns that
- * match anywhere in a text.
+ * Languages without spaces, and those with many endings, get patterns that match anywhere in a text.
  */
 
 const splitWords = (...texts: readonly string[]): readonly string[] => texts.join(" ").split(/\s+/);

@@ -1,8 +1,6 @@
 /**
- * Splits source text into statements: sentences, list items, lines of logs and code, tool calls.
- *
- * Each is one line short enough to quote, with its time, its speaker and a base value for its form. Works for any
- * script, with or without spaces and punctuation.
+ * Splits source text of any script into statements: sentences, list items, lines of logs and code, tool calls.
+ * Each is one line short enough to quote, with its time, its speaker and a base value for its form.
  */
 
 import { outputCues } from "./extractive-cues.ts";

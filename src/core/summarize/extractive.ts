@@ -1,11 +1,8 @@
 /**
  * Summarises without a model: quotes the most informative statements in their original order.
- *
- * Used offline and as the last resort of every summary, so it always succeeds, always fits, and adds nothing that was
- * not said. The value of a statement is the weight of its terms not covered yet (names, codes and numbers above words,
- * rare above frequent), plus a bonus for cue words, times a factor for speaker, form and position. Statements are taken
- * by value per length until the target is reached. Repeated or corrected statements count little, and a short answer
- * brings its question along.
+ * It is the last resort of every summary, so it always succeeds, always fits, and adds nothing that was not said. A
+ * statement's value is the weight of its terms not covered yet, plus a bonus for cue words, times a factor for speaker,
+ * form and position; statements are taken by value per length until the target is reached.
  */
 
 import { expandFooter } from "../prompts/summary.ts";

@@ -1,9 +1,7 @@
 /**
  * Drafts a summary, trying one level after the other until a draft is shorter than its source and under its cap.
- *
- * The model is asked; if its answer is unusable, it is asked once more, for half the length; if that is unusable too,
- * the most informative sentences are extracted, which always works. When the provider fails, the caller decides:
- * wait for it, or continue without it.
+ * If the model's answer is unusable, it is asked once more, for half the length; then sentences are extracted, which
+ * always works. When the provider fails, the caller decides: wait for it, or continue without it.
  */
 
 import { readAnswer } from "../model-calls/read-answer.ts";

@@ -2,12 +2,11 @@
  * Aligns an adopted conversation of the older program with the host's transcript, to find the rows it already has.
  *
  * A row is a stored message if the keys are equal, if only it has the same tool-call ids, or if role and text are equal.
- * Texts are compared without white space, because the older program trimmed texts, joined blocks its own way, and kept
- * calls, thinking and pictures elsewhere or not at all. Ids are compared by letters and digits. A message cannot be stored
- * before it was said, so of several equal ones the newest possible is chosen.
+ * Texts are compared without white space and ids by letters and digits, because the older program changed both. A
+ * message cannot be stored before it was said, so of several equal ones the newest possible is chosen.
  *
- * What occurs once on both sides is matched first, in its longest increasing sequence. The rest is matched only between
- * two such pairs, so that messages the older program missed or changed cannot lead the others astray.
+ * What occurs once on both sides is matched first, in its longest increasing sequence; the rest only between two such
+ * pairs, so that messages the older program missed or changed cannot lead the others astray.
  */
 
 import { hash } from "node:crypto";

@@ -1,7 +1,6 @@
 /**
- * Computes how many tokens of a prompt we may fill. The host names a different budget several times in a turn: the first
- * excludes the system prompt and a reserve, those of the tool loop exclude only what the turn has grown to. So the first
- * one counts, minus what the turn has grown since.
+ * Computes how many tokens of a prompt we may fill. The host names a different budget several times in a turn, and only
+ * the first excludes the system prompt and a reserve: that one counts, minus what the turn has grown since.
  *
  * None of them accounts for tool schemas. Their size is learned from the provider's last count and reserved as an
  * allowance; until then, the allowance is a tenth of the budget.
