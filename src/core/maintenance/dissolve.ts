@@ -3,17 +3,9 @@
  * The plan lists what returns, what must move and what a prompt will cost.
  */
 
-import type { Changed, DissolvePlan } from "../model/changes.ts";
+import type { DissolvePlan } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
-import type {
-  ContextItem,
-  Conversation,
-  ConversationId,
-  Message,
-  Sources,
-  Summary,
-  SummaryId,
-} from "../model/types.ts";
+import type { ConversationId, Message, Summary, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";
 import { firstLine } from "../base/excerpt.ts";
@@ -71,23 +63,9 @@ export function movesFor(later: readonly number[], free: number): readonly Move[
   return crowded.map((from, index) => ({ from, to: free + index }));
 }
 
-export interface DissolveFacts {
-  readonly conversation: Conversation;
-  readonly context: readonly ContextItem[];
-  readonly summary: Summary | undefined;
-  readonly links: Sources;
-  readonly messages: readonly Message[];
-  readonly summaries: readonly Summary[];
-  /** All summaries above it. */
-  readonly above: readonly SummaryId[];
-  readonly derived: readonly SummaryId[];
-  readonly carriedBy: readonly SummaryId[];
-}
+type DissolveFacts = Awaited<ReturnType<typeof readForDissolve>>;
 
-export async function readForDissolve(
-  store: Store,
-  { conversation, summary }: DissolveRequest,
-): Promise<DissolveFacts> {
+export async function readForDissolve(store: Store, { conversation, summary }: DissolveRequest) {
   const [stored] = await store.summaries({ ids: [summary] });
   const links = (await store.sources([summary])).get(summary) ?? { messages: [], summaries: [] };
   const derived = (await store.derived([summary])).get(summary) ?? [];
@@ -215,18 +193,8 @@ function messageInShort({ id, role, tokens, at, text }: Message): Returning {
   return { kind: "message", id, role, tokens, at, opening: firstLine(text, openingMax) };
 }
 
-export interface Dissolved extends Changed {
-  /** The plan that was applied, made again if the conversation had changed. */
-  readonly plan: Dissolution;
-  readonly items: number;
-  readonly shifted: number;
-}
-
-export async function dissolve(
-  store: Store,
-  planned: Dissolution,
-  onReplan?: (plan: Dissolution) => void,
-): Promise<Dissolved> {
+/** Returns the plan that was applied, made again if the conversation had changed, with what it changed. */
+export async function dissolve(store: Store, planned: Dissolution, onReplan?: (plan: Dissolution) => void) {
   const { plan, done } = await applyOrReplan(planned, {
     apply: async ({ conversation, summary, ordinal, purge }) =>
       await store.dissolve({ conversation, summary, ordinal, purge }),

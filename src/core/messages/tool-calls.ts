@@ -56,7 +56,8 @@ interface Pair {
 
 export function matchTies(ties: readonly Ties[]): readonly Pair[] {
   const pairs: Pair[] = [];
-  const open = new Map<string, OpenCalls[]>();
+  /** Calls without a result yet, by id: for each message, the nearest last, which of its calls they are. */
+  const open = new Map<string, { readonly at: number; readonly nths: number[] }[]>();
   const early: { readonly id: string; readonly answer: TiePlace }[] = [];
   /** False if no open call has its id. */
   const answerNearest = (id: string, answer: TiePlace): boolean => {
@@ -84,12 +85,6 @@ export function matchTies(ties: readonly Ties[]): readonly Pair[] {
   // Calls that are still open come after all of these results: an earlier one would have been taken.
   for (const { id, answer } of early) answerNearest(id, answer);
   return pairs;
-}
-
-/** Calls with the same id in one message that have no result yet. */
-interface OpenCalls {
-  readonly at: number;
-  readonly nths: number[];
 }
 
 /** Positions 0…n, including both, where the list can be cut without separating a call from its result. */

@@ -38,16 +38,11 @@ export function bottomUp<
   );
 }
 
-export interface Flattened {
-  /** Every message under the context, oldest first, once for each time it is reached; more than once is a fault. */
-  readonly messages: readonly MessageId[];
-  /** Summaries that are among their own sources, directly or not. */
-  readonly cyclic: readonly SummaryId[];
-}
-
 /** Walks the sources of every item, oldest first. The lossless invariant is about its result. */
-export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattened {
+export function flatten(context: readonly Ref[], sourcesOf: SourcesOf) {
+  /** Every message under the context, once for each time it is reached; more than once is a fault. */
   const messages: MessageId[] = [];
+  /** Summaries that are among their own sources, directly or not. */
   const cyclic: SummaryId[] = [];
   const walk = (item: Ref, above: ReadonlySet<SummaryId>): void => {
     if (item.kind === "message") {
@@ -68,18 +63,8 @@ export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattene
   return { messages, cyclic };
 }
 
-export interface Coverage {
-  /** Messages that the context does not reach and that are not exempt. */
-  readonly lost: readonly number[];
-  /** Messages reached more than once. */
-  readonly doubled: readonly number[];
-}
-
-export function coverage(
-  reached: readonly number[],
-  expected: readonly number[],
-  exempt: ReadonlySet<number>,
-): Coverage {
+/** Messages that the context does not reach and that are not exempt, and those that it reaches more than once. */
+export function coverage(reached: readonly number[], expected: readonly number[], exempt: ReadonlySet<number>) {
   const times = new Map<number, number>();
   for (const id of reached) times.set(id, (times.get(id) ?? 0) + 1);
   return {

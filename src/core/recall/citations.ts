@@ -14,16 +14,10 @@ export interface Citable {
   readonly texts: readonly string[];
 }
 
-export interface Cited {
-  readonly text: string;
-  readonly summaries: readonly SummaryId[];
-  readonly messages: readonly MessageId[];
-}
-
 const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+(?:-\d+)?)\b/gi;
 
 /** The answer without made-up ids, and its citations in order. */
-export function readCitations(answer: string, { summaries, messages, texts }: Citable): Cited {
+export function readCitations(answer: string, { summaries, messages, texts }: Citable) {
   const names = new Map<string, MessageId>([...messages].map((id) => [messageName(id), id]));
   const cited = { summaries: new Set<SummaryId>(), messages: new Set<MessageId>() };
   const isKept = (written: string): boolean => {

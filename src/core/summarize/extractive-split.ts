@@ -39,12 +39,6 @@ export interface Statement {
   readonly continues: boolean;
 }
 
-export interface Split {
-  readonly statements: readonly Statement[];
-  /** The topics in a summary's footer. */
-  readonly topics: readonly string[];
-}
-
 const kindWorth: Readonly<Record<Passage["kind"], number>> = {
   user: 1.5,
   assistant: 1.35,
@@ -60,8 +54,9 @@ const callWorth = 0.3;
 /** Worth of the lines of a tool's output. */
 const outputWorth = { frame: 0.1, failing: 1.6, exit: 1.6, count: 1.3, warning: 0.7, last: 0.5 } as const;
 
-export function statementsOf(passage: Passage, place: number): Split {
+export function statementsOf(passage: Passage, place: number) {
   const isSummary = passage.kind === "summary";
+  /** Those in a summary's footer. */
   const topics: string[] = [];
   const collected = createCollector();
   const lines = passage.text.replace(blanks, " ").split("\n");

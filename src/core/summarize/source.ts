@@ -55,17 +55,11 @@ export const condensedSource = (
 /** Drafts not applied yet, read in place of the stored summaries. */
 export type Overlay = ReadonlyMap<SummaryId, Pick<NewSummary, "text" | "tokens" | "fileIds">>;
 
-export interface SourceReading {
-  readonly targets: Targets;
-  readonly zone: string | null;
-  readonly overlay?: Overlay;
-}
-
 /** Null for a summary without sources: carried over from an earlier segment, or damaged. */
 export async function sourceOfSummary(
   store: Store,
   summary: Summary,
-  { targets, zone, overlay = new Map() }: SourceReading,
+  { targets, zone, overlay = new Map() }: Pick<SourceFacts, "targets" | "zone"> & { readonly overlay?: Overlay },
 ): Promise<Source | null> {
   const { messages: messageIds = [], summaries: summaryIds = [] } =
     (await store.sources([summary.id])).get(summary.id) ?? {};

@@ -133,17 +133,13 @@ function createRuntime(first: RuntimeDeps): Runtime & Configurable {
   const queues = createQueues(current, problems.note);
   const compactions = createCompactions(current, database.open, problems.note);
   return {
-    get path() {
-      return deps.path;
-    },
+    path: first.path,
+    logger: first.logger,
     get settings() {
       return deps.settings;
     },
     get clock() {
       return deps.clock;
-    },
-    get logger() {
-      return deps.logger;
     },
     configure(next) {
       if (JSON.stringify(next.settings) !== JSON.stringify(deps.settings)) database.reload();
