@@ -1,6 +1,6 @@
 /**
- * Large content in a folder: private to the user, one folder per conversation, file names made from ids alone. A URI from
- * a row or a caller can never lead outside the folder.
+ * Keeps large content in a folder: private to the user, one folder per conversation, file names made from ids alone. A
+ * URI from a row or a caller can never lead outside the folder.
  */
 
 import { renameSync } from "node:fs";

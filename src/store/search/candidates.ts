@@ -1,5 +1,5 @@
 /**
- * Picks the rows worth reading for a query from the index alone: looks up the rarest words first and ranks rows by the
+ * Picks the rows worth reading for a query, from the index alone. Looks up the rarest words first and ranks rows by the
  * weights of the words they contain. Rough, but many times faster than FTS5's ranking; the best rows are then scored
  * from their text.
  */
