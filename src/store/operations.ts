@@ -1,7 +1,6 @@
 /**
- * Every operation of the port, in one place: `reads` change nothing, `writes` run alone. The types below hold this list
- * and the port together: an operation missing here, or with another signature, does not compile. Whoever offers the port,
- * in this thread or in another, goes by this list.
+ * Lists every operation of the store port: `reads` change nothing, `writes` run alone.
+ * The store and its worker thread use this list. A missing operation, or one with another signature, does not compile.
  */
 
 import type { DatabaseFile } from "../core/model/database-file.ts";
@@ -74,8 +73,8 @@ export const writes = {
   ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
 
-/** The rows' part of what also touches files or the clock. */
-export const beyond = { status, skeleton, planForget, forget, remove, recordFile, integrity } as const;
+/** The steps on rows of operations that do more. */
+export const rowSteps = { status, skeleton, planForget, forget, remove, recordFile, integrity } as const;
 
 export const databaseFileMethods = [
   "backup",
@@ -84,8 +83,4 @@ export const databaseFileMethods = [
   "integrity",
 ] as const satisfies readonly (keyof DatabaseFile)[];
 
-export const methods: readonly StoreMethod[] = [...namesIn(reads), ...namesIn(writes), ...beyondRows];
-
-function namesIn<Name extends StoreMethod>(scripts: Readonly<Record<Name, unknown>>): readonly Name[] {
-  return Object.keys(scripts) as Name[];
-}
+export const methods = [...Object.keys(reads), ...Object.keys(writes), ...beyondRows] as readonly StoreMethod[];

@@ -1,12 +1,10 @@
 /** Gives out ids and numbers, and records which conversation is active in each session. */
 
 import { LcmError } from "../core/base/errors.ts";
-import { idDigits } from "../core/model/types.ts";
-import type { ConversationId } from "../core/model/types.ts";
-import { count, sql } from "./script.ts";
-import type { Script, ScriptDeps } from "./script.ts";
+import { idDigits, type ConversationId } from "../core/model/types.ts";
+import { count, sql, type Script, type ScriptDeps } from "./script.ts";
 
-/** A number that was never given before to a conversation, or to an operator's change. */
+/** A new number for a conversation or a change. Numbers are never reused. */
 export const freshNumber = (kind: "conversations" | "changes"): Script<number> =>
   count(
     sql`INSERT INTO registry (kind, number) VALUES (${kind}, 1)
@@ -29,7 +27,7 @@ export function* freshDigits(
   });
 }
 
-/** Makes this the conversation that the session's host writes to. A session without a key has no entry. */
+/** Makes this the conversation that the session writes to. A session without a key is not recorded. */
 export function* activate(id: ConversationId, sessionKey: string | null, agent: string | null): Script<void> {
   if (sessionKey === null) return;
   yield sql`INSERT INTO registry (kind, session_key, agent_id, number)

@@ -1,4 +1,4 @@
-/** From rows to the nouns of the core: the one place where the spec's column names become our words. */
+/** Converts rows to the types of the core. */
 
 import { levels, partTypes, roles } from "../core/model/types.ts";
 import type {
@@ -20,8 +20,7 @@ import type {
   SummaryId,
 } from "../core/model/types.ts";
 import type { OpenBreaker } from "../core/model/store.ts";
-import { int, text, textOrNull } from "./script.ts";
-import type { Row } from "./script.ts";
+import { int, text, textOrNull, type Row } from "./script.ts";
 import type { Timestamp } from "../core/base/time.ts";
 
 export const asConversation = (id: number): ConversationId => id as ConversationId;
@@ -35,12 +34,12 @@ export { agentInKey as agentOf } from "../core/model/session-pattern.ts";
 export const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
 export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 
-/** A word of a closed list, as the table's CHECK promises. */
+/** Returns a function that checks a value against a list, as the table's CHECK does. */
 export function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {
   const known = new Map<string, T>(allowed.map((word) => [word, word]));
   return (value) => {
     const found = known.get(value);
-    if (found === undefined) throw new TypeError(`${value} is none of ${allowed.join(", ")}`);
+    if (found === undefined) throw new TypeError(`${value} is not one of ${allowed.join(", ")}`);
     return found;
   };
 }
@@ -84,7 +83,7 @@ export function toContextItem(row: Row): ContextItem {
     : { kind: "summary", id: asSummary(summary), ...place };
 }
 
-/** A message and the rows of its parts, in order. The parts' texts are cut out of the message's. */
+/** The texts of the parts are slices of the message's text. */
 export function toMessage(row: Row, parts: readonly Row[]): Message {
   const content = text(row, "content");
   return {
@@ -105,21 +104,20 @@ export function toMessage(row: Row, parts: readonly Row[]): Message {
   };
 }
 
-const nothingMoved: readonly MovedContent[] = [];
 const toMoved = (json: string | null): readonly MovedContent[] =>
-  json === null ? nothingMoved : (JSON.parse(json) as readonly MovedContent[]);
+  json === null ? [] : (JSON.parse(json) as readonly MovedContent[]);
 
 function toParts(content: string, rows: readonly Row[]): readonly Part[] {
-  // Messages of the older program may have no parts: their text is all there is.
+  // Messages of the older program may have a text without parts.
   if (rows.length === 0) return content === "" ? [] : [{ ...plain, text: content }];
   let from = 0;
   return rows.map((row) => {
     const length = row["text_length"];
-    const said = typeof length === "number" ? content.slice(from, from + length) : null;
-    if (said !== null) from += said.length + 1;
+    const own = typeof length === "number" ? content.slice(from, from + length) : null;
+    if (own !== null) from += own.length + 1;
     return {
       type: asPartType(text(row, "part_type")),
-      text: said,
+      text: own,
       kept: textOrNull(row, "text_content"),
       toolCallId: textOrNull(row, "tool_call_id"),
       toolName: textOrNull(row, "tool_name"),

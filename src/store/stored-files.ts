@@ -1,4 +1,4 @@
-/** Stored files: the rows that describe large content, together with the content itself. */
+/** Saves, reads, checks and forgets stored files: the rows that describe large content, and the content. */
 
 import { createHash } from "node:crypto";
 import { LcmError } from "../core/base/errors.ts";
@@ -9,17 +9,16 @@ import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts"
 import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
 import { freshFileId } from "./ledger/files.ts";
 import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
-import { beyond, reads } from "./operations.ts";
+import { rowSteps, reads } from "./operations.ts";
 import { toStoredFile } from "./rows.ts";
-import { first } from "./script.ts";
-import type { ScriptDeps, Transactions } from "./script.ts";
+import { first, type ScriptDeps, type Transactions } from "./script.ts";
 
 export interface StoredFiles extends Transactions {
   readonly content: ContentStore;
   readonly deps: ScriptDeps;
 }
 
-/** Throws for content that was cut or altered: a message put together from it would pass for the original. */
+/** Throws if the content was truncated or altered: a message rebuilt from it would look like the original. */
 export async function fileContent(files: StoredFiles, id: FileId): Promise<string> {
   const file = await mustFindFile(files, id);
   const facts = await files.content.facts(file.storageUri);
@@ -31,7 +30,7 @@ export async function fileContent(files: StoredFiles, id: FileId): Promise<strin
   );
 }
 
-/** Cuts the lines out here, so that a worker thread hands over only these. */
+/** Extracts the lines here, so that a worker thread passes on only these. */
 export async function fileLines(files: StoredFiles, id: FileId, range: LineRange) {
   const content = await files.content.read(await mustFindFile(files, id));
   const { fromLine, toLine = Infinity, charactersMax } = range;
@@ -69,7 +68,7 @@ export async function saveFile({ content, deps, read, write }: StoredFiles, file
   const { keep, drop, ...saved } = await content.put(id, file);
   try {
     return await write(function* () {
-      const stored = yield* beyond.recordFile(deps, { ...described, id, contentHash, ...saved });
+      const stored = yield* rowSteps.recordFile(deps, { ...described, id, contentHash, ...saved });
       if (stored.id === id) keep();
       return stored;
     });
@@ -95,8 +94,6 @@ export async function inspectContent(
   }
   return { missingFiles, alteredFiles, orphanedFiles: (await orphansOf(files, conversation)).length };
 }
-
-// ── Content without a row ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Content or a draft without a row, left by a process that died while storing it. Forgetting must search it too. */
 interface Orphan {
@@ -131,8 +128,6 @@ export async function removeContents(
   for (const storageUri of [...storageUris, ...abandoned.map((orphan) => orphan.storageUri)])
     await files.content.remove(storageUri);
 }
-
-// ── Forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The files and orphans that contain what a plan forgets. */
 export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"], scope: ConversationId | null) {

@@ -1,8 +1,7 @@
-/** The running totals of a conversation, moved by every write in its own transaction: nothing is ever counted again. */
+/** Adjusts a conversation's running totals in the transaction of each write, so that nothing is recounted. */
 
 import type { ConversationId, Totals } from "../core/model/types.ts";
-import { int, statement } from "./script.ts";
-import type { Row, Script, ScriptDeps, Value } from "./script.ts";
+import { int, statement, type Row, type Script, type ScriptDeps, type Value } from "./script.ts";
 
 export type TotalsChange = Partial<Totals>;
 
@@ -35,7 +34,7 @@ export function* adjustTotals(
   );
 }
 
-/** What rows add up to, wherever it is counted: of a whole conversation, or of what is about to change in it. */
+/** Totals from counted sums, of a whole conversation or of rows about to change. */
 export const totalsIn = (sums: Row): Totals => ({
   messages: int(sums, "messages"),
   messageTokens: int(sums, "message_tokens"),

@@ -344,7 +344,7 @@ describe("lcm import and export", () => {
     const database = join(fixtures, "lcm-0.1.0.db");
     assert.match(
       refusal(lcm(place, "import", database)),
-      /was made by an older lossless-claw\nhint: `lcm adopt --db .*0\.db` moves it over/,
+      /was made by an older lossless-claw\nhint: convert it with `lcm adopt --db .*0\.db`, then import it/,
     );
     const readme = writeSession(place.state, "# Harbour\n\nRun it.\n\n{}\n", "README.md");
     const words = /not a transcript: none of its 3 lines is a message\nhint: a chat is /;

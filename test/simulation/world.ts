@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { ContextItem, ConversationId, NewSummary } from "../../src/core/model/types.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/model/store.ts";
-import { beyond, writes } from "../../src/store/operations.ts";
+import { rowSteps, writes } from "../../src/store/operations.ts";
 import { indexBatch } from "../../src/store/search/indexing.ts";
 import { searchIndex } from "../../src/store/sqlite/search-index.ts";
 import type { Script } from "../../src/store/script.ts";
@@ -359,7 +359,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const word = random.chance(0.2) ? aStoredWord(segment) : null;
     if (word !== null) {
       const plan = await store.planForget(null, { kind: "secret", text: word });
-      return { name: "forget", script: beyond.forget(deps, null, plan) };
+      return { name: "forget", script: rowSteps.forget(deps, null, plan) };
     }
     // The host has the turn in its file; a later bootstrap brings it.
     if (random.chance(0.4)) goBack(segment);

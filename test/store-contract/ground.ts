@@ -18,7 +18,7 @@ import type {
   SummaryId,
 } from "../../src/core/model/types.ts";
 import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
-import { beyond, writes } from "../../src/store/operations.ts";
+import { rowSteps, writes } from "../../src/store/operations.ts";
 import { leftovers } from "../../src/store/sqlite/leftovers.ts";
 import { systemNow } from "../../src/store/sqlite/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
@@ -191,7 +191,7 @@ export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
   const runner = createRunner(db);
   runner.atomically(
     "BEGIN IMMEDIATE",
-    beyond.forget({ now: systemNow, hex16: () => "0".repeat(16), leftovers }, null, plan),
+    rowSteps.forget({ now: systemNow, hex16: () => "0".repeat(16), leftovers }, null, plan),
   );
   runner.forgetStatements();
   db.close();

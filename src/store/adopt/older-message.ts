@@ -11,8 +11,7 @@ import { estimateMessageTokens, messageFromStore, messageToStore, textOfParts } 
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { assert } from "../../core/base/errors.ts";
 import type { NewMessage, Part, PartType, Role } from "../../core/model/types.ts";
-import type { Json, JsonObject } from "../../core/base/json.ts";
-import { isObject } from "../../core/base/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export interface OlderMessage {
@@ -51,8 +50,6 @@ export function convertMessage(message: OlderMessage): ConvertedMessage {
   const parts = isLossless ? converted : unchangedParts(stored, content);
   return { content: textOfParts(parts), parts, tokens: estimateMessageTokens(parts), envelope };
 }
-
-// ── The host's message ───────────────────────────────────────────────────────────────────────────────────────────────
 
 interface ParsedPart {
   readonly older: OlderPart;
@@ -123,8 +120,6 @@ function encode(raw: HostMessage, message: OlderMessage): NewMessage {
   return messageToStore({ ...rest, role }, message);
 }
 
-// ── Converted parts ──────────────────────────────────────────────────────────────────────────────────────────────────
-
 function convertPart({ older, fields, block }: ParsedPart, part: Part | undefined, raw: HostMessage): Part {
   assert(part !== undefined, "every block of a message is a part");
   const toolCallId = part.toolCallId ?? older.toolCallId ?? textOrNull(fields?.["toolCallId"]);
@@ -177,8 +172,6 @@ function losesNothing(
   const decoded = messageFromStore({ ...message, parts: converted });
   return keepsColumns && keepsText && JSON.stringify(decoded) === JSON.stringify(raw);
 }
-
-// ── Unchanged parts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Keeps the message's text: in the parts if they add up to it, else all of it in the first part. */
 function unchangedParts(stored: readonly ParsedPart[], content: string): readonly Part[] {

@@ -3,9 +3,8 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { agentOf } from "../rows.ts";
 import type { tables } from "../sqlite/schema.ts";
-import { parseTimestamp } from "../../core/base/time.ts";
+import { parseTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { renderedTokens } from "../../core/base/escape.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 import { isTruncated } from "../maintenance/inspect-facts.ts";
 
 const columns = (names: string): readonly string[] => names.split(" ");

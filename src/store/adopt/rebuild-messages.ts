@@ -2,16 +2,12 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
-import { conversationIn, partTypes, roles } from "../../core/model/types.ts";
-import type { Part } from "../../core/model/types.ts";
-import { convertMessage } from "./older-message.ts";
-import type { ConvertedMessage, OlderMessage, OlderPart } from "./older-message.ts";
-import { asText, asTextOrNull, epoch, int, adopted } from "./older-rows.ts";
-import type { Row, AdoptedTable } from "./older-rows.ts";
+import { conversationIn, partTypes, roles, type Part } from "../../core/model/types.ts";
+import { convertMessage, type ConvertedMessage, type OlderMessage, type OlderPart } from "./older-message.ts";
+import { asText, asTextOrNull, epoch, int, adopted, type Row, type AdoptedTable } from "./older-rows.ts";
 import { asMessage } from "../rows.ts";
 import { newId } from "../sqlite/renumber.ts";
-import { parseTimestamp } from "../../core/base/time.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import { parseTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { columnsOf, quoted } from "../sqlite/pragma.ts";
 
 export function copyMessages(

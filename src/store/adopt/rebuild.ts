@@ -71,8 +71,6 @@ function replaceIndex(db: DatabaseSync, statement: string): void {
   db.exec(statement);
 }
 
-// ── Setting tables aside ─────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Columns that identify a row: one, or two in tables of links and context items. */
 const keyOf = (name: AdoptedTable): readonly string[] =>
   adopted[name].slice(0, ["conversations", "messages", "summaries", "large_files"].includes(name) ? 1 : 2);
@@ -93,8 +91,6 @@ function setAside(db: DatabaseSync): Aside {
 function unusedName(db: DatabaseSync, wanted: string): string {
   return tableNames(db).has(wanted) ? unusedName(db, `older_${wanted}`) : wanted;
 }
-
-// ── Values we have no column for ─────────────────────────────────────────────────────────────────────────────────────
 
 /** Conditions for values that our column of the same name replaces because they are not valid there. */
 const oddValues: Readonly<Record<string, (column: string) => string>> = {
@@ -129,8 +125,6 @@ function keepValues(db: DatabaseSync, name: AdoptedTable, older: string | null):
   db.exec(`INSERT INTO ${beside} SELECT ${values} FROM ${older} WHERE ${isKept} ORDER BY ${key.join(", ")}`);
   return kept.map(({ column }) => column);
 }
-
-// ── Tables copied by SQL alone ───────────────────────────────────────────────────────────────────────────────────────
 
 function copyConversations(db: DatabaseSync, older: string | null): void {
   assert(older !== null, "every file of the older program has conversations");
@@ -178,8 +172,6 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
   const shown = name === "context_items" ? `WHERE NOT EXISTS (${note})` : "";
   db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
 }
-
-// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** In order of creation. A summary without a time later gets the latest time of its messages. */
 function copySummaries(db: DatabaseSync, older: string | null): void {

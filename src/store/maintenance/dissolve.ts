@@ -6,11 +6,9 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { DissolvePlan } from "../../core/model/changes.ts";
-import { forgetBefore, recorded, removeEntity, tiesOf } from "../journal/record.ts";
-import type { Image } from "../journal/record.ts";
+import { forgetBefore, recorded, removeEntity, tiesOf, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
-import { count, first, int, sql, text } from "../script.ts";
-import type { Script, ScriptDeps, WriteScript } from "../script.ts";
+import { count, first, int, sql, text, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { replaceItem, roomFor, summaryAt } from "../conversation/places.ts";
 

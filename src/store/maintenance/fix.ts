@@ -7,12 +7,10 @@
 import { longestIncreasing } from "../../core/base/increasing.ts";
 import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
-import { journalGone, recorded, replaced, tiesOf } from "../journal/record.ts";
-import type { Columns, Image } from "../journal/record.ts";
+import { journalGone, recorded, replaced, tiesOf, type Columns, type Image } from "../journal/record.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { mustHave } from "../conversation/reads.ts";
-import { count, int, sql, statement } from "../script.ts";
-import type { Row, Script, ScriptDeps, WriteScript } from "../script.ts";
+import { count, int, sql, statement, type Row, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 import type { TotalsChange } from "../totals.ts";
 import { orphaned, orphanedEntries, recount } from "./inspect-facts.ts";
 import { referencesToNone } from "../conversation/missing-rows.ts";
@@ -69,8 +67,6 @@ function* totalsCorrection(id: ConversationId): Script<TotalsChange | null> {
   const names = (Object.keys(counted) as readonly (keyof Totals)[]).filter((name) => counted[name] !== totals[name]);
   return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, counted[name] - totals[name]]));
 }
-
-// ── The order of context items and sources ───────────────────────────────────────────────────────────────────────────
 
 /** The last item keeps the highest ordinal, so that a new message does not take one that an undo needs. */
 function* contextImages(
@@ -136,8 +132,6 @@ function placesFor(before: readonly (number | null)[]): number[] {
   let last = first === -1 ? 0 : (before[first] ?? 0) - first - 1;
   return before.map((place, at) => (last = stays.has(at) && place !== null && place > last ? place : last + 1));
 }
-
-// ── Dangling references ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Returns the number of the change if it has begun. */
 function* deleteDangling(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {

@@ -7,8 +7,7 @@ import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
 import { tableNames } from "../ownership.ts";
-import { all, count, one, int, sql, statement, text, textOrNull } from "../script.ts";
-import type { Row, Script } from "../script.ts";
+import { all, count, one, int, sql, statement, text, textOrNull, type Row, type Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
 import { danglingIn, referencesToNone, toDangling } from "../conversation/missing-rows.ts";
 

@@ -3,14 +3,12 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { Changed, Extent, RemovePlan, Written } from "../../core/model/changes.ts";
-import { belongings, giveFilesToHeirs } from "../ownership.ts";
+import { ownedTables, reassignFiles } from "../ownership.ts";
 import { journalled } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation } from "../rows.ts";
 import { all, int, one, sql, statement, text } from "../script.ts";
 import type { ReadScript, Row, Script, ScriptDeps } from "../script.ts";
-
-// ── Extents ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Measured: bytes of a row besides its texts, including indexes; and the search index, as a share of indexed text. */
 const bytesPerRow = 60;
@@ -51,7 +49,7 @@ const textColumns: Readonly<Partial<Record<string, readonly string[]>>> = {
 
 function* bytesOf(id: ConversationId): Script<number> {
   let bytes = 0;
-  for (const { table, isOwn } of belongings) {
+  for (const { table, isOwn } of ownedTables) {
     const columns = textColumns[table] ?? [];
     const lengths = ["0", ...columns.map((name) => `coalesce(octet_length(${name}), 0)`)].join(" + ");
     const searched = columns.includes("content") ? `octet_length(content) * ${searchShare}` : "0";
@@ -102,8 +100,6 @@ function* ties(ids: readonly ConversationId[]): Script<readonly Reference[]> {
   return found.filter(({ of }) => ids.includes(of));
 }
 
-// ── Deleting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** `contents`: stored files without an owner, to be deleted once this is written. */
 export function* remove(
   deps: ScriptDeps,
@@ -131,13 +127,14 @@ export function* remove(
   yield sql`DELETE FROM summaries_fts WHERE rowid IN (
               SELECT search_id FROM summaries WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;
   yield statement(
-    giveFilesToHeirs((column) => `${column} IN (SELECT value FROM json_each(?))`),
+    reassignFiles((column) => `${column} IN (SELECT value FROM json_each(?))`),
     [ids, ids],
   );
   const contents = yield* all(
     sql`SELECT storage_uri FROM large_files WHERE conversation_id IN (SELECT value FROM json_each(${ids}))`,
     (row) => text(row, "storage_uri"),
   );
-  for (const { table, isOwn } of belongings.toReversed()) yield statement(`DELETE FROM ${table} WHERE ${isOwn}`, [ids]);
+  for (const { table, isOwn } of ownedTables.toReversed())
+    yield statement(`DELETE FROM ${table} WHERE ${isOwn}`, [ids]);
   return { kind: "written", change, contents };
 }

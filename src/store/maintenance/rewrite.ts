@@ -7,11 +7,9 @@ import { createHash } from "node:crypto";
 import { LcmError } from "../../core/base/errors.ts";
 import type { NewSummary, Summary } from "../../core/model/types.ts";
 import type { PartOf } from "../../core/model/changes.ts";
-import { forgetBefore, replaced } from "../journal/record.ts";
-import type { Image, Step } from "../journal/record.ts";
+import { forgetBefore, replaced, type Image, type Step } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
-import { first, sql, text } from "../script.ts";
-import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
+import { first, sql, text, type ReadScript, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 
 export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, partOf) {
   const [old] = yield* reads.summaries({ ids: [plan.summary] });

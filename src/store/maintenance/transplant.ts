@@ -8,8 +8,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
-import { journalled, saysOfItself } from "../journal/record.ts";
-import type { Image } from "../journal/record.ts";
+import { journalled, saysOfItself, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, asSummary, toSummaryId } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
@@ -88,8 +87,6 @@ function* checkEnds(source: ConversationId, target: ConversationId): Script<void
   yield* mustHave(source);
   yield* mustHave(target);
 }
-
-// ── The source ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Graph {
   /** The summaries of the context, in order. */
@@ -188,8 +185,6 @@ function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<
   );
   return { existing, copied: copied.length };
 }
-
-// ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function copyOf<Id>(copies: ReadonlyMap<Id, Id>, id: Id): Id {
   const copy = copies.get(id);

@@ -1,6 +1,6 @@
 /**
- * Conversations in a file of their own: a database like any other, with nothing else in it. Copied table by table as they
- * are at one moment, while others write, and read back before the file gets its name.
+ * Archives conversations: copies them and their files into a new database while other processes write.
+ * The copy is a snapshot, and is read back before the file gets its name.
  */
 
 import { statSync } from "node:fs";
@@ -11,42 +11,37 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Archived } from "../../core/model/changes.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { removeDeadDrafts, writeWhole } from "./backup.ts";
-import { belongings, giveFilesToHeirs } from "../ownership.ts";
+import { ownedTables, reassignFiles } from "../ownership.ts";
 import { copyContent } from "../content/folder.ts";
 import { createSchema } from "./migrate.ts";
 import { columnsOf } from "./pragma.ts";
 import { checkWhole } from "./file-kind.ts";
 import { inTransaction } from "./runner.ts";
 
-/** A database and its files. */
-export interface Place {
+/** A database file, and the folder with its stored content. */
+export interface DatabaseLocation {
   readonly path: string;
   readonly filesDir: string;
 }
 
 export async function archive(
-  from: Place,
+  from: DatabaseLocation,
   conversations: readonly ConversationId[],
-  to: Place,
+  to: DatabaseLocation,
   replace: boolean,
 ): Promise<Archived> {
   let files = 0;
-  await writeWhole(
-    to.path,
-    "archive",
-    async (draft) => {
-      removeDeadDrafts(dirname(to.path), basename(to.path));
-      const copied = copyRows(from.path, conversations, draft);
-      for (const storageUri of readBack(draft, copied))
-        if (await copyContent(from.filesDir, to.filesDir, storageUri)) files += 1;
-    },
-    replace,
-  );
+  const write = async (draft: string): Promise<void> => {
+    removeDeadDrafts(dirname(to.path), basename(to.path));
+    for (const storageUri of readBack(draft, copyRows(from.path, conversations, draft)))
+      if (await copyContent(from.filesDir, to.filesDir, storageUri)) files += 1;
+  };
+  await writeWhole(to.path, "archive", write, replace);
   return { path: to.path, bytes: statSync(to.path).size, files };
 }
 
-/** As a name under which SQLite opens it only to read. */
-export function readOnlyName(path: string): string {
+/** A URI that makes SQLite open the file read-only. */
+export function readOnlyUri(path: string): string {
   const url = pathToFileURL(path);
   url.searchParams.set("mode", "ro");
   return url.href;
@@ -54,44 +49,44 @@ export function readOnlyName(path: string): string {
 
 type Counts = ReadonlyMap<string, number>;
 
-/** All within one transaction, which sees the source as it is at its beginning. How many rows of which table. */
+/** In one transaction, which sees a snapshot of the source. Returns the number of rows by table. */
 function copyRows(from: string, conversations: readonly ConversationId[], draft: string): Counts {
   using db = new DatabaseSync(draft, { timeout: 10_000 });
-  db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF"); // They are checked all at once afterwards.
+  db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF"); // Foreign keys are checked after copying.
   inTransaction(db, () => createSchema(db));
-  db.prepare("ATTACH ? AS source").run(readOnlyName(from));
+  db.prepare("ATTACH ? AS source").run(readOnlyUri(from));
   const counts = new Map<string, number>();
   const copy = (table: string, condition: string, ...values: readonly string[]): void => {
     const columns = [...columnsOf(db, table).keys()].join(", ");
-    const words = `INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM source.${table} WHERE ${condition}`;
-    counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(words).run(...values).changes));
+    const insert = `INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM source.${table} WHERE ${condition}`;
+    counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(insert).run(...values).changes));
   };
   inTransaction(db, () => {
-    for (const { table, isOwn } of belongings) copy(table, isOwn, JSON.stringify(conversations));
-    copy("registry", "kind <> 'session'"); // So numbers that were given once are not given again.
+    for (const { table, isOwn } of ownedTables) copy(table, isOwn, JSON.stringify(conversations));
+    copy("registry", "kind <> 'session'"); // So that numbers are not reused.
     copy(
       "large_files",
       `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (
          SELECT f.value ->> 'file' FROM main.messages m, json_each(m.moved) f WHERE m.moved IS NOT NULL)`,
     );
-    db.exec(giveFilesToHeirs((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
+    db.exec(reassignFiles((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
     db.exec("UPDATE main.conversations SET indexed_seq = 0, indexed_summary = 0"); // The search index is not copied.
   });
   return counts;
 }
 
-/** Whatever is deleted afterwards is deleted because it is here. What belongs into the files folder. */
+/** Checks the copy, because the originals may be deleted next. Returns the storage URIs of its files. */
 function readBack(draft: string, copied: Counts): readonly string[] {
   checkWhole(draft);
   using db = new DatabaseSync(draft, { readOnly: true });
   for (const [table, rows] of copied) {
     const there = Number(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.["rows"]);
-    if (there !== rows) throw new LcmError("corrupt", `the archive holds ${there} of ${rows} rows of ${table}`);
+    if (there !== rows) throw new LcmError("corrupt", `the archive contains ${there} of ${rows} rows of ${table}`);
   }
   const stray = db.prepare("PRAGMA foreign_key_check").get();
   if (stray !== undefined) {
-    const message = `rows of ${String(stray["table"])} point to something that is not in these conversations`;
-    throw new LcmError("conflict", message, { hint: "`lcm doctor` tells which, and how to mend it" });
+    const message = `rows of ${String(stray["table"])} refer to rows outside these conversations`;
+    throw new LcmError("conflict", message, { hint: "run `lcm doctor` to find and fix them" });
   }
   return db
     .prepare("SELECT storage_uri FROM large_files ORDER BY file_id")

@@ -4,13 +4,11 @@
  */
 
 import { escapedForms } from "../../core/maintenance/redact.ts";
-import type { ConversationId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { quoted } from "./pragma.ts";
 import { tables } from "./schema.ts";
-import { all, count, sql, statement, text } from "../script.ts";
-import type { Leftovers, Script } from "../script.ts";
-import { forgottenMark } from "../../core/model/types.ts";
+import { all, count, sql, statement, text, type Leftovers, type Script } from "../script.ts";
+import { forgottenMark, type ConversationId } from "../../core/model/types.ts";
 
 export const leftovers: Leftovers = { count: countRows, forget: forgetIn, remove: removeRows };
 

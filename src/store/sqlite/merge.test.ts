@@ -1,4 +1,4 @@
-/** Merging where less is here than there. The contract holds the rest. */
+/** Merging a database that has more than this one. The contract tests the rest. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -13,7 +13,7 @@ import { databaseFileOf } from "../../core/model/database-file.ts";
 const it = itOn({ open: async (path: string) => await openSqlite({ path, housekeeping: false }) }, onTalk);
 
 describe("a merge", () => {
-  it("brings no file of a conversation that is known here, be the file here or not", async (scene) => {
+  it("copies no files of a conversation that is already here", async (scene) => {
     const { store, folder, talk, host } = scene;
     await say(store, talk, host, "the heron came at dawn");
     const from = join(folder, "copy", "lcm.db");
@@ -35,7 +35,7 @@ describe("a merge", () => {
     );
   });
 
-  it("leaves a session without a key the active one, whatever other session goes on here", async (scene) => {
+  it("leaves a session without a key active, even if another session is active here", async (scene) => {
     const { store, folder, talk, host } = scene;
     await say(store, talk, host, "one thing that was said");
     const archive = join(folder, "old.db");
@@ -48,7 +48,7 @@ describe("a merge", () => {
     assert.equal((await store.open({ sessionId: "other" })).id, other.id);
   });
 
-  it("leaves what comes its numbers while they are free, though there are copies here of others", async (scene) => {
+  it("keeps free numbers, even if messages here are copies of other conversations", async (scene) => {
     const { store, folder, talk, host } = scene;
     await say(store, talk, host, "one thing that was said", "another thing that was said");
     const [source, target] = [await store.open({ sessionId: "source" }), await store.open({ sessionId: "target" })];

@@ -1,83 +1,71 @@
 /**
- * Conversations of another database into this one, as they are there. Numbers are kept where they are free here, else all
- * of a kind are moved up by as much; ids that are random by nature stay. What was journalled there stays there: the
- * numbers of its changes mean others here.
+ * Merges the conversations of another database, such as an archive, into this one.
+ * A conversation keeps its number if that is free here. The journal is not merged, because its change numbers are in use.
  */
 
 import { existsSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
-import { numbersPerConversation } from "../../core/model/types.ts";
-import type { ConversationId } from "../../core/model/types.ts";
+import { numbersPerConversation, type ConversationId } from "../../core/model/types.ts";
 import type { Merged } from "../../core/model/store.ts";
-import { readOnlyName } from "./archive.ts";
-import type { Place } from "./archive.ts";
+import { readOnlyUri, type DatabaseLocation } from "./archive.ts";
 import { filesBeside } from "./backup.ts";
-import { belongings } from "../ownership.ts";
+import { ownedTables } from "../ownership.ts";
 import { copyContent } from "../content/folder.ts";
 import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
-import { all, count, first, int, sql, statement, text } from "../script.ts";
-import type { Script } from "../script.ts";
+import { all, count, first, int, sql, statement, text, type Script } from "../script.ts";
 import { identify } from "./file-kind.ts";
 
-export interface MergeDeps extends Place {
+export interface MergeDeps extends DatabaseLocation {
   readonly db: DatabaseSync;
   read<T>(script: () => Script<T>): Promise<T>;
   write<T>(script: () => Script<T>): Promise<T>;
 }
 
-export async function merge(deps: MergeDeps, from: Place): Promise<Merged> {
+export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Merged> {
   checkSource(deps.path, from.path);
-  const filesDir = existsSync(from.filesDir) ? from.filesDir : filesBeside(from.path); // So a backup has its own.
-  deps.db.prepare("ATTACH ? AS source").get(readOnlyName(from.path)); // `run` would tell of a rowid, maybe one too large.
+  const filesDir = existsSync(from.filesDir) ? from.filesDir : filesBeside(from.path); // The latter for a backup.
+  deps.db.prepare("ATTACH ? AS source").get(readOnlyUri(from.path)); // `run` throws if the last rowid is too large.
   try {
-    const { contents } = await deps.read(() => lookAtSource(from.path));
-    // Before the rows that name them: a crash in between leaves files that no row names, which doctor knows.
+    const { contents } = await deps.read(() => readSource(from.path));
+    // Files come first: a crash in between leaves files without a row, which doctor reports.
     let files = 0;
     for (const storageUri of contents) if (await copyContent(filesDir, deps.filesDir, storageUri)) files += 1;
-    return { ...(await deps.write(() => bringIn(from.path))), files };
+    return { ...(await deps.write(() => mergeRows(from.path))), files };
   } finally {
     deps.db.exec("DETACH source");
   }
 }
 
 function checkSource(path: string, from: string): void {
-  // What tells files apart is larger than a number can be on some systems.
+  // On some systems a file's number is too large for a double.
   const [source, own] = [from, path].map((each) => statSync(each, { throwIfNoEntry: false, bigint: true }));
   if (source === undefined) throw new LcmError("not_found", `there is no file ${from}`);
   if (source.dev === own?.dev && source.ino === own.ino) {
-    throw new LcmError("invalid", `${from} is the database itself`, { hint: "name an archive, or another database" });
+    throw new LcmError("invalid", `${from} is the database itself`, { hint: "pass an archive or another database" });
   }
   const kind = identify(from);
-  switch (kind) {
-    case "current":
-      return;
-    case "older_program":
-      throw new LcmError("invalid", `${from} was made by an older lossless-claw`, {
-        hint: `\`lcm adopt --db ${from}\` moves it over; then import it`,
-      });
-    case "outdated":
-      throw new LcmError("invalid", `${from} is of an earlier format`, {
-        hint: `\`lcm status --db ${from}\` brings it to the present one; then import it`,
-      });
-    case "empty":
-      throw new LcmError("invalid", `${from} is empty`, { hint: "name an archive, or another database" });
-  }
+  if (kind === "current") return;
+  const refusals = {
+    older_program: ["was made by an older lossless-claw", `convert it with \`lcm adopt --db ${from}\`, then import it`],
+    outdated: ["has an earlier format", `upgrade it with \`lcm status --db ${from}\`, then import it`],
+    empty: ["is empty", "pass an archive or another database"],
+  } as const;
+  const [problem, hint] = refusals[kind];
+  throw new LcmError("invalid", `${from} ${problem}`, { hint });
 }
-
-// ── What comes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Conversations = readonly ConversationId[];
 
-interface Coming {
+interface Source {
   readonly fresh: Conversations;
   readonly known: Conversations;
-  /** Of the files folder, what is not here yet. */
+  /** Storage URIs of files that are not here yet. */
   readonly contents: readonly string[];
 }
 
-function* lookAtSource(path: string): Script<Coming> {
+function* readSource(path: string): Script<Source> {
   const found = yield* all(
     sql`SELECT c.conversation_id, EXISTS (
           SELECT 1 FROM main.conversations h WHERE h.created_at = c.created_at
@@ -97,7 +85,7 @@ function* lookAtSource(path: string): Script<Coming> {
   return { fresh, known: found.filter(({ isKnown }) => isKnown).map(({ id }) => id), contents };
 }
 
-/** The same id for something else: one of the two databases was made from the other, and they went separate ways. */
+/** One database is a copy of the other, and both have used the same id since, for different things. */
 function* refuseClash(path: string, fresh: Conversations): Script<void> {
   const clash = yield* first(
     sql`SELECT s.summary_id AS id, s.conversation_id AS there, h.conversation_id AS here
@@ -110,56 +98,49 @@ function* refuseClash(path: string, fresh: Conversations): Script<void> {
     (row) => ({ id: text(row, "id"), there: int(row, "there"), here: int(row, "here") }),
   );
   if (clash === null) return;
-  throw new LcmError(
-    "conflict",
-    `${clash.id} of conversation ${clash.there} in ${path} is here already, in conversation ${clash.here}`,
-    { hint: "nothing was brought in; `lcm --db FILE export CONVERSATION` takes single ones out to be imported" },
-  );
+  const message = `${clash.id} of conversation ${clash.there} in ${path} already exists in conversation ${clash.here}`;
+  const hint = `nothing was merged; export single conversations with \`lcm --db ${path} export\` and import these`;
+  throw new LcmError("conflict", message, { hint });
 }
-
-// ── Bringing it in ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A conversation's number in the source, and here. */
 type Renumbered = Merged["conversations"][number];
 
-const staysThere: ReadonlySet<string> = new Set(["registry", "journal", "drafts"]);
-/** Rows are numbered afresh here, in the same order. */
+const notMerged: ReadonlySet<string> = new Set(["registry", "journal", "drafts"]);
+/** Columns whose values are assigned again, in the same order. */
 const rowNumbers: ReadonlySet<string> = new Set(["entry_id", "compaction_id"]);
 
-function* bringIn(path: string): Script<Omit<Merged, "files">> {
-  const { fresh, known } = yield* lookAtSource(path);
+function* mergeRows(path: string): Script<Omit<Merged, "files">> {
+  const { fresh, known } = yield* readSource(path);
   const conversations = yield* renumber(fresh);
   const pairs = JSON.stringify(conversations.map(({ from, to }) => [from, to]));
-  for (const { table } of belongings) {
-    if (staysThere.has(table)) continue;
+  for (const { table } of ownedTables) {
+    if (notMerged.has(table)) continue;
     const columns = yield* all(
       sql`SELECT name FROM pragma_table_xinfo(${table}, 'main') WHERE hidden = 0 ORDER BY cid`,
       (row) => text(row, "name"),
     );
     const copied = columns.filter((name) => !rowNumbers.has(name));
     const isNew = table === "large_files" ? "WHERE it.file_id NOT IN (SELECT file_id FROM main.large_files)" : "";
+    const [key, next] = columns;
     yield statement(
       `INSERT INTO main.${table} (${copied.join(", ")}) SELECT ${copied.map((name) => valueOf(name)).join(", ")}
        FROM (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(?)) AS number
-       JOIN source.${table} AS it ON it.conversation_id = number.old ${isNew}
-       ORDER BY ${columns
-         .slice(0, 2)
-         .map((name) => `it.${name}`)
-         .join(", ")}`,
+       JOIN source.${table} AS it ON it.conversation_id = number.old ${isNew} ORDER BY it.${key}, it.${next}`,
       [pairs],
     );
   }
-  const came = conversations.map(({ to }) => to);
+  const merged = conversations.map(({ to }) => to);
   yield sql`INSERT INTO registry (kind, session_key, agent_id, number)
             SELECT 'session', session_key, coalesce(agent_id, ''), conversation_id FROM conversations
-            WHERE active = 1 AND session_key IS NOT NULL AND conversation_id IN (SELECT value FROM json_each(${came}))`;
-  yield* findOrigins(pairs);
-  const rowsOf = (table: string) =>
-    count(statement(`SELECT count(*) FROM ${table} WHERE conversation_id IN (SELECT value FROM json_each(?))`, [came]));
+            WHERE active = 1 AND session_key IS NOT NULL AND conversation_id IN (SELECT value FROM json_each(${merged}))`;
+  yield* resolveOrigins(pairs);
+  const isMerged = "conversation_id IN (SELECT value FROM json_each(?))";
+  const rowsOf = (table: string) => count(statement(`SELECT count(*) FROM ${table} WHERE ${isMerged}`, [merged]));
   return { conversations, known, messages: yield* rowsOf("messages"), summaries: yield* rowsOf("summaries") };
 }
 
-/** Ids move with the number of their conversation; files keep theirs, because texts and the folder name them. */
+/** Ids follow the number of their conversation. Files keep theirs, because texts and the files folder contain them. */
 function valueOf(name: string): string {
   switch (name) {
     case "conversation_id":
@@ -180,19 +161,19 @@ function valueOf(name: string): string {
   }
 }
 
-/** A summary's id with the number of another conversation. Ids of earlier versions name none, and stay. */
+/** SQL for a summary's id with another conversation's number. Ids of earlier versions contain no number and stay. */
 const renamed = (id: string, from: string, to: string): string =>
   `CASE WHEN ${id} GLOB 'sum_' || printf('%08x', ${from}) || '*' THEN 'sum_' || printf('%08x', ${to}) || substr(${id}, 13)
    ELSE ${id} END`;
 
-/** One session writes to one segment: what is active here stays active. */
+/** A session has one active segment: the one here stays active. */
 const isStillActive = `it.active AND NOT EXISTS (SELECT 1 FROM main.conversations h WHERE h.active = 1
   AND h.session_key IS it.session_key AND coalesce(h.agent_id, '') = coalesce(it.agent_id, '')
   AND (it.session_key IS NOT NULL OR h.session_id = it.session_id))`;
 
 /**
- * A conversation keeps its number if that is free here. It is not free while a message here claims to be a copy of one
- * with that number and is not: forgetting a message also forgets its copies.
+ * A conversation keeps its number if that is free here. It is not free if a message here would then count as a copy of
+ * one it was not copied from: forgetting a message also forgets its copies.
  */
 function* renumber(ids: Conversations): Script<readonly Renumbered[]> {
   const taken = yield* all(
@@ -213,10 +194,10 @@ function* renumber(ids: Conversations): Script<readonly Renumbered[]> {
 }
 
 /**
- * Copies of a transplant name their originals by id: one that came along, the same message here, or one that may yet
- * come back because its id is never given again. Any other origin is unknown here: the copy then names itself, negated.
+ * Sets the origin of transplanted copies: a message merged with them, the same message here, or a deleted one that may be
+ * merged later, because ids are never reused. If the origin is unknown here, the copy's own id, negated.
  */
-function* findOrigins(pairs: string): Script<void> {
+function* resolveOrigins(pairs: string): Script<void> {
   yield sql`WITH number AS (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(${pairs}))
     UPDATE messages AS it SET copied_from = coalesce(
       (SELECT it.copied_from + (new - old) * ${numbersPerConversation} FROM number

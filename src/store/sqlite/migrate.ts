@@ -1,4 +1,4 @@
-/** Creates the schema of a new database and brings an outdated one up to date, step by step in one transaction. */
+/** Creates the schema of a new database, and upgrades an outdated one step by step in one transaction. */
 
 import type { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
@@ -9,12 +9,12 @@ import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
 import { searchTables } from "./search-index.ts";
 import { upgradeToVersion2 } from "./version-2.ts";
 
-/** Steps from one version of our schema to the next, by the version they lead to. */
+/** Upgrade steps by the schema version they result in. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[2, upgradeToVersion2]]);
 
-/** Brings an empty or outdated database to the present schema. Safe when several processes open it at once. */
+/** Safe if several processes open the database at once. */
 export function migrate(db: DatabaseSync, path: string): void {
-  db.exec("PRAGMA foreign_keys = OFF"); // Rows may refer to others that are lost: `inspect` reports them.
+  db.exec("PRAGMA foreign_keys = OFF"); // Rows may refer to missing ones; `inspect` reports them.
   inTransaction(db, () => {
     const kind = kindOf(db, path);
     if (kind === "empty") createSchema(db);
@@ -22,7 +22,7 @@ export function migrate(db: DatabaseSync, path: string): void {
     for (let version = pragma(db, "user_version") + 1; version <= schemaVersion; version++) {
       const step = steps.get(version);
       if (step === undefined)
-        throw new LcmError("corrupt", `${path} has schema ${version - 1}, from which no step leads on`);
+        throw new LcmError("corrupt", `${path} has schema ${version - 1}, which cannot be upgraded`);
       step(db);
       db.exec(`PRAGMA user_version = ${version}`);
     }

@@ -1,22 +1,21 @@
-/** Maps message ids of earlier formats, which were counted through a whole file, to ids that contain their conversation. */
+/** Maps message ids of earlier formats, numbered per file, to ids that contain their conversation. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { messageIdOf } from "../../core/model/types.ts";
-import type { ConversationId, MessageId } from "../../core/model/types.ts";
+import { messageIdOf, type ConversationId, type MessageId } from "../../core/model/types.ts";
 import { columnsOf, tableNames } from "./pragma.ts";
 
-/** A message that rows refer to and that has no row of its own. */
+/** A message that other rows refer to, but that has no row. */
 export interface LostMessage {
   readonly conversation: number;
   readonly message: number;
 }
 
-/** In SQL, the new id for a column that contains an old one; null for an id that was not mapped. */
+/** SQL for the new id of the old one in a column; null if it has none. */
 export const newId = (column: string): string => `(SELECT id FROM temp.new_ids WHERE old = ${column})`;
 
 /**
- * Fills `temp.new_ids` (old, id) from the tables that were set aside as `leaving_…`. A message keeps its seq, counted
- * from 1; one that is lost gets the free number after the message before it. Call `dropNewIds` afterwards.
+ * Fills `temp.new_ids` (old, id) from the old tables, which were renamed to `leaving_…`. A message keeps its seq, shifted
+ * to begin at 1; a lost one gets the first free number after the message before it. Call `dropNewIds` afterwards.
  */
 export function mapMessageIds(db: DatabaseSync, journalled: readonly LostMessage[] = []): void {
   db.exec(`CREATE TEMP TABLE new_ids (old INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE);
@@ -36,11 +35,11 @@ export function mapMessageIds(db: DatabaseSync, journalled: readonly LostMessage
   }
 }
 
-/** By how much the seqs of a conversation grow, so that they begin with 1. */
+/** SQL for how far the seqs of a conversation are shifted to begin at 1. */
 export const shiftOf = (conversation: string): string =>
   `max(0, 1 - coalesce((SELECT min(m.seq) FROM leaving_messages m WHERE m.conversation_id = ${conversation}), 1))`;
 
-/** Those that summaries or places of the context name. */
+/** Lost messages that summaries or context items refer to. */
 function lostMessages(db: DatabaseSync): readonly LostMessage[] {
   const isLost = "message_id NOT IN (SELECT message_id FROM leaving_messages)";
   const links = tableNames(db).has("leaving_summary_messages")
@@ -60,7 +59,7 @@ export function newIdOf(db: DatabaseSync): (old: number) => MessageId | null {
   return (old) => (find.get(old)?.["id"] ?? null) as MessageId | null;
 }
 
-/** Values of the older program that were kept beside our tables name messages by id, too. */
+/** Values of the older program that were kept beside our tables refer to messages by id, too. */
 export function renumberOlderValues(db: DatabaseSync): void {
   for (const table of tableNames(db)) {
     if (!table.startsWith("older_") || !columnsOf(db, table).has("message_id")) continue;

@@ -1,5 +1,5 @@
 /**
- * The tables and indexes of a new database. Databases of the older program are rebuilt to exactly these (adopt/rebuild.ts).
+ * Defines the tables and indexes of a database. Adopting rebuilds an older file to exactly these (adopt/rebuild.ts).
  *
  * Every key contains conversation_id, so rows can be distributed by it. Ids of messages and summaries contain it too:
  * `conversation_id << 24` plus a number counted in `conversations`. What is unique across conversations is in `registry`.
@@ -12,7 +12,7 @@ import type { TableName } from "../ownership.ts";
 
 export const schemaVersion = 2;
 
-/** "LCM1": distinguishes our files from any other SQLite file. */
+/** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;
 
 const messageKey =

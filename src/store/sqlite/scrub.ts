@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../core/model/store.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 import { filesToForget, isScrubPending, recordScrub, replaceFileRow } from "../maintenance/forget.ts";
-import { beyond } from "../operations.ts";
+import { rowSteps } from "../operations.ts";
 import { forgetInFile, holdersOf, removeContents } from "../stored-files.ts";
 import type { StoredFiles } from "../stored-files.ts";
 import type { ScriptQueue } from "./runner.ts";
@@ -20,7 +20,7 @@ export function createForgetting(files: ScrubDeps): Pick<Store, "planForget" | "
   return {
     async planForget(scope, target) {
       await finishScrub(files);
-      const plan = await files.read(() => beyond.planForget(files.deps, scope, target));
+      const plan = await files.read(() => rowSteps.planForget(files.deps, scope, target));
       const holders = await holdersOf(files, target, scope);
       return { ...plan, files: [...holders.files, ...holders.orphans].map(({ id }) => id) };
     },
@@ -31,7 +31,7 @@ export function createForgetting(files: ScrubDeps): Pick<Store, "planForget" | "
       if ([...holders.files, ...holders.orphans].map(({ id }) => id).join() !== plan.files.join()) {
         return { kind: "stale", reason: "other files contain it now than when this was planned" };
       }
-      const outcome = await files.write(() => beyond.forget(files.deps, scope, plan));
+      const outcome = await files.write(() => rowSteps.forget(files.deps, scope, plan));
       if (outcome.kind === "stale") return outcome;
       if (target.kind === "secret") for (const file of holders.files) await forgetInFile(files, file, target.text);
       const orphans = holders.orphans.map(({ storageUri }) => storageUri);

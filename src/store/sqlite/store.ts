@@ -8,14 +8,14 @@ import type { DatabaseFile } from "../../core/model/database-file.ts";
 import type { RemovePlan, SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
 import { openFolder } from "../content/folder.ts";
 import { mustHave } from "../conversation/reads.ts";
-import { beyond, reads, writes } from "../operations.ts";
+import { rowSteps, reads, writes } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { search } from "../search/search.ts";
 import { fileContent, fileLines, inspectContent, removeContents, saveFile } from "../stored-files.ts";
 import type { StoredFiles } from "../stored-files.ts";
 import { archive } from "./archive.ts";
-import type { Place } from "./archive.ts";
+import type { DatabaseLocation } from "./archive.ts";
 import { backUp } from "./backup.ts";
 import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
@@ -84,8 +84,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     fileContent: async (id) => await fileContent(files, id),
     fileLines: async (id, range) => await fileLines(files, id, range),
     saveFile: async (file) => await saveFile(files, file),
-    status: async () => ({ path, ...(await read(() => beyond.status(schemaVersion))) }),
-    skeleton: async (id) => ({ ...(await read(() => beyond.skeleton(id))), ...(await inspectContent(files, id)) }),
+    status: async () => ({ path, ...(await read(() => rowSteps.status(schemaVersion))) }),
+    skeleton: async (id) => ({ ...(await read(() => rowSteps.skeleton(id))), ...(await inspectContent(files, id)) }),
     remove: async (plan) => await remove(db, files, plan),
     databaseFile: createDatabaseFile({ path, filesDir }, db, queue),
     async close() {
@@ -114,7 +114,7 @@ async function searchStore(files: StoredFiles, request: SearchRequest, limits: S
 
 async function remove(db: DatabaseSync, files: StoredFiles, plan: RemovePlan): ReturnType<Store["remove"]> {
   const before = bytesIn(db).all;
-  const outcome = await files.write(() => beyond.remove(files.deps, plan));
+  const outcome = await files.write(() => rowSteps.remove(files.deps, plan));
   if (outcome.kind === "stale") return outcome;
   await removeContents(files, outcome.contents, null);
   giveBack(db);
@@ -122,19 +122,22 @@ async function remove(db: DatabaseSync, files: StoredFiles, plan: RemovePlan): R
   return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
 }
 
-const placeOf = (path: string): Place => ({ path: resolve(path), filesDir: defaultFilesDir(resolve(path)) });
+const locationOf = (path: string): DatabaseLocation => ({
+  path: resolve(path),
+  filesDir: defaultFilesDir(resolve(path)),
+});
 
-function createDatabaseFile(place: Place, db: DatabaseSync, queue: ScriptQueue): DatabaseFile {
+function createDatabaseFile(location: DatabaseLocation, db: DatabaseSync, queue: ScriptQueue): DatabaseFile {
   return {
     async backup(to) {
       await queue.settled();
-      return await backUp(place.path, place.filesDir, to);
+      return await backUp(location.path, location.filesDir, to);
     },
     async archive(ids, to, replace = false) {
       await queue.settled();
-      return await archive(place, ids, placeOf(to), replace);
+      return await archive(location, ids, locationOf(to), replace);
     },
-    merge: async (from) => await merge({ ...place, db, read: queue.read, write: queue.write }, placeOf(from)),
-    integrity: async () => await queue.read(() => beyond.integrity()),
+    merge: async (from) => await merge({ ...location, db, read: queue.read, write: queue.write }, locationOf(from)),
+    integrity: async () => await queue.read(() => rowSteps.integrity()),
   };
 }

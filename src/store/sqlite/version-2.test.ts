@@ -1,4 +1,4 @@
-/** A database written by the commit before schema 2 is opened, and nothing in it is lost. */
+/** Opening a database written by the commit before schema 2 loses nothing. */
 
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
@@ -28,7 +28,7 @@ async function opened<T>(test: (store: Store, path: string) => Promise<T>): Prom
   }
 }
 
-/** Rows of the fixture as schema 1 has them. */
+/** Rows of the fixture in schema 1. */
 const old = (words: string): readonly Readonly<Record<string, unknown>>[] => rowsOf(fixture, words);
 const conversations = (): readonly ConversationId[] =>
   old("SELECT conversation_id AS id FROM conversations").map(({ id }) => Number(id) as ConversationId);
@@ -43,8 +43,8 @@ const nameOf = ({
   typeof summary === "string" ? summary : messageName(messageIdOf(Number(conversation) as ConversationId, Number(seq)));
 const name = (id: MessageId | SummaryId | FileId): string => (typeof id === "number" ? messageName(id) : id);
 
-describe("a database of schema 1", () => {
-  it("keeps every message in its conversation under its number", () =>
+describe("upgrading a database of schema 1", () => {
+  it("keeps every message in its conversation, with its seq", () =>
     opened(async (store) => {
       for (const id of conversations()) {
         const stored = await store.messages({ conversation: id });
@@ -88,7 +88,7 @@ describe("a database of schema 1", () => {
       }
     }));
 
-  it("is searched completely at once, and again when it is indexed", () =>
+  it("finds everything before and after indexing", () =>
     opened(async (store) => {
       const hits = (found: Awaited<ReturnType<typeof find>>) => found.map((hit) => name(hit.id)).toSorted();
       for (const word of ["quokka", "harbour", "fixture"]) {
@@ -99,7 +99,7 @@ describe("a database of schema 1", () => {
       }
     }));
 
-  it("undoes the changes it had recorded", () =>
+  it("can still undo recorded changes", () =>
     opened(async (store, path) => {
       for (const change of [3, 2, 1]) assert.equal((await store.undo(change)).kind, "undone", `change ${change}`);
       const journalled = old("SELECT before_json FROM journal WHERE change_id = 1")[0]?.["before_json"];
@@ -115,7 +115,7 @@ describe("a database of schema 1", () => {
       assert.deepEqual(rowsOf(path, "PRAGMA foreign_key_check(messages)"), []);
     }));
 
-  it("reports a message that was lost by its new id, and gives that id to no other", () =>
+  it("reports a lost message by its new id, and does not reuse that id", () =>
     opened(async (store) => {
       const lost = (await inspect(store, null)).filter(({ code }) => code === "missing_message");
       assert.deepEqual(
@@ -124,7 +124,7 @@ describe("a database of schema 1", () => {
       );
     }));
 
-  it("names forgotten messages and copies as before", () =>
+  it("keeps the subjects of forgotten messages and the origins of copies", () =>
     opened(async (store, path) => {
       const [forgotten] = await store.journal({ limit: 1 });
       assert.deepEqual([forgotten?.operation, forgotten?.subject], ["forget", "msg_2-10"]);
@@ -137,7 +137,7 @@ describe("a database of schema 1", () => {
       assert.ok(copies.every(({ origin }) => origin === 2n));
     }));
 
-  it("goes on where it was: sessions, numbers of messages, conversations and changes", () =>
+  it("continues sessions and the numbers of messages, conversations and changes", () =>
     opened(async (store) => {
       const talk = await store.open({ sessionId: "sx", sessionKey: "agent:main:fixture" });
       assert.equal(talk.title, "the fixture");

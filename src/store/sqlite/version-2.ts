@@ -1,13 +1,11 @@
 /**
- * The step to schema 2: ids of messages contain their conversation, every key does, and sessions and numbers get a
- * registry. Tables are rebuilt from the old ones. Ids of summaries and files stay: texts, and names on disk, contain them.
+ * Upgrades a database to schema 2: every key and message id contains its conversation, and `registry` is new.
+ * Ids of summaries and files stay, because texts and names on disk contain them.
  */
 
 import type { DatabaseSync } from "node:sqlite";
-import { isObject, parseObject } from "../../core/base/json.ts";
-import type { Json, JsonObject } from "../../core/base/json.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { MessageId } from "../../core/model/types.ts";
+import { isObject, parseObject, type Json, type JsonObject } from "../../core/base/json.ts";
+import { messageName, type MessageId } from "../../core/model/types.ts";
 import { columnsOf, tableNames } from "./pragma.ts";
 import { dropNewIds, mapMessageIds, newId, newIdOf, renumberOlderValues, shiftOf } from "./renumber.ts";
 import type { LostMessage } from "./renumber.ts";
@@ -43,7 +41,7 @@ const changed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   messages: {
     message_id: newId("o.message_id"),
-    // Copies of an original that is gone go on naming the same thing: the first of them, negated.
+    // Copies of a deleted original keep a common origin: the id of the first copy, negated.
     copied_from: `CASE WHEN o.copied_from IS NULL THEN NULL ELSE coalesce(${newId("o.copied_from")},
       -(SELECT min(n.id) FROM leaving_messages c JOIN temp.new_ids n ON n.old = c.message_id
         WHERE c.copied_from = o.copied_from)) END`,
@@ -80,9 +78,7 @@ function fillRegistry(db: DatabaseSync): void {
     WHERE session_key IS NOT NULL AND active = 1`);
 }
 
-// ── The journal ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Messages without a row that the journal names. */
+/** Messages that the journal names; those with a row are skipped later. */
 function lostInJournal(db: DatabaseSync): readonly LostMessage[] {
   const rows = db.prepare("SELECT conversation_id, before_json, after_json FROM leaving_journal").all();
   return rows.flatMap((row) =>
@@ -94,7 +90,7 @@ function lostInJournal(db: DatabaseSync): readonly LostMessage[] {
   );
 }
 
-/** The rows that one side of a step names, each with its key and its columns. */
+/** The rows in one side of a journal step, each with its key and its columns. */
 function rowsIn({ rows, gone }: JsonObject): readonly JsonObject[] {
   return [
     ...objectsIn(rows).map(({ key, columns }) => ({ ...fieldsOf(columns), ...fieldsOf(key) })),
@@ -118,39 +114,30 @@ function copyJournal(db: DatabaseSync): void {
       }),
     );
   for (const row of db.prepare("SELECT * FROM leaving_journal").all()) {
-    /** A link is in the conversation of its summary; if that was purged, in the conversation of the step. */
-    const placed = (table: Json | undefined, fields: JsonObject, { summary_id: summary }: JsonObject): JsonObject => {
-      if ((table !== "summary_messages" && table !== "summary_parents") || typeof summary !== "string") return fields;
-      return {
-        ...fields,
-        conversation_id: Number(ofSummaries.get(summary)?.["conversation_id"] ?? row["conversation_id"]),
-      };
+    /** A link gets the conversation of its summary; if that was purged, the conversation of the step. */
+    const moved = (table: Json | undefined, fields: JsonObject, { summary_id: summary }: JsonObject): JsonObject => {
+      const isLink = (table === "summary_messages" || table === "summary_parents") && typeof summary === "string";
+      if (!isLink) return renumbered(fields);
+      const conversation = ofSummaries.get(summary)?.["conversation_id"] ?? row["conversation_id"];
+      return { ...renumbered(fields), conversation_id: Number(conversation) };
     };
     const rewritten = (json: string): string => {
       const { rows, gone, messages, ...others } = parseObject(json);
+      const images = objectsIn(rows).map(({ table, key, columns, ...image }) => ({
+        table,
+        ...image,
+        key: renumbered(fieldsOf(key)),
+        columns: isObject(columns) ? moved(table, columns, fieldsOf(key)) : null,
+      }));
+      const goneRows = Object.entries(fieldsOf(gone)).map(([table, list]) => [
+        table,
+        objectsIn(list).map((fields) => moved(table, fields, fields)),
+      ]);
       return JSON.stringify({
-        ...(rows === undefined
-          ? {}
-          : {
-              rows: objectsIn(rows).map(({ table, key, columns, ...image }) => ({
-                table,
-                ...image,
-                key: renumbered(fieldsOf(key)),
-                columns: isObject(columns) ? placed(table, renumbered(columns), fieldsOf(key)) : null,
-              })),
-            }),
+        rows: rows === undefined ? undefined : images,
         ...others,
-        ...(gone === undefined
-          ? {}
-          : {
-              gone: Object.fromEntries(
-                Object.entries(fieldsOf(gone)).map(([table, lost]) => [
-                  table,
-                  objectsIn(lost).map((fields) => placed(table, renumbered(fields), fields)),
-                ]),
-              ),
-            }),
-        ...(Array.isArray(messages) ? { messages: messages.map((id) => idOf(Number(id)) ?? Number(id)) } : {}),
+        gone: gone === undefined ? undefined : Object.fromEntries(goneRows),
+        messages: Array.isArray(messages) ? messages.map((id) => idOf(Number(id)) ?? Number(id)) : undefined,
       });
     };
     update.run(
@@ -166,7 +153,7 @@ function copyJournal(db: DatabaseSync): void {
     setReason.run(renamedMessages(String(row["rewrite_reason"]), idOf), row["search_id"] ?? null);
 }
 
-/** `message 42` → `msg_1-42`, at the beginning of a subject or a reason. */
+/** `message 42` → `msg_1-42`, at the start of a subject or reason. */
 const renamedMessages = (words: string, idOf: (old: number) => MessageId | null): string =>
   words.replace(/^message (\d+)/, (all, number: string) => {
     const id = idOf(Number(number));
