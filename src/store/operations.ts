@@ -73,7 +73,7 @@ export const writes = {
   ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
 
-/** The steps on rows of operations that do more. */
+/** What these operations do to rows; the store adds the rest. */
 export const rowSteps = { status, skeleton, planForget, forget, remove, recordFile, integrity } as const;
 
 export const databaseFileMethods = [

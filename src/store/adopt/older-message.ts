@@ -143,7 +143,7 @@ function convertPart({ older, fields, block }: ParsedPart, part: Part | undefine
   return { ...part, type, toolCallId, toolName, metadata };
 }
 
-/** The older program stored some calls as "agent"; its other types, such as "compaction", are more precise than ours. */
+/** These types decide how a block is decoded, so ours wins. The older program's other types are more precise than ours. */
 const isRebuiltByType = (type: PartType): boolean => type === "tool" || type === "reasoning" || type === "file";
 
 const textOrNull = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);

@@ -28,7 +28,7 @@ export interface Rebuilt {
   readonly summaries: number;
 }
 
-/** To be called inside a transaction, with foreign keys off. */
+/** Call inside a transaction, with foreign keys off. */
 export function rebuildTables(db: DatabaseSync): Rebuilt {
   db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
   defineFunctions(db);
@@ -56,7 +56,7 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   return { ...copied, summaries };
 }
 
-/** Drops search indexes, which are rebuilt from the rows, and statistics of the older tables, which would mislead the planner. */
+/** Search indexes are rebuilt later; statistics of the older tables would mislead the query planner. */
 function dropDerived(db: DatabaseSync): void {
   const found = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").all();
   const names = found.map((row) => asText(row["name"])).filter((name) => /^(messages|summaries)_fts/.test(name));
@@ -173,7 +173,7 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
   db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
 }
 
-/** In order of creation. A summary without a time later gets the latest time of its messages. */
+/** In order of creation; `deriveFacts` fills in missing times. */
 function copySummaries(db: DatabaseSync, older: string | null): void {
   assert(older !== null, "every file of the older program has summaries");
   const has = columnsOf(db, older);
@@ -200,7 +200,7 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
   );
 }
 
-/** Computes depths, ranges and counts from the links; the older columns are not trusted. Returns the number of summaries. */
+/** Computes depths, ranges and counts from the links, and returns the number of summaries. */
 function deriveFacts(db: DatabaseSync): number {
   const runner = createRunner(db);
   const update = db.prepare(

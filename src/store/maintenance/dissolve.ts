@@ -1,6 +1,6 @@
 /**
- * Dissolves a summary: replaces it in the context by its sources, and with `purge` deletes it.
- * Later items move only as far as the next gap in the ordinals; a context that was folded naturally always has room.
+ * Dissolves a summary: replaces it in the context with its sources, and with `purge` deletes it.
+ * Later items move only as far as the next gap in the ordinals. Where items were folded, there is always room.
  */
 
 import { LcmError } from "../../core/base/errors.ts";

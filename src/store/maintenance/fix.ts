@@ -98,10 +98,10 @@ function* contextImages(
 
 function* sourceImages({ conversation, sources }: ConversationFix): Script<readonly Image[]> {
   const images: Image[] = [];
-  for (const { summary, messages: said, summaries: below } of sources) {
+  for (const { summary, messages, summaries } of sources) {
     for (const [table, column, ids] of [
-      ["summary_messages", "message_id", said],
-      ["summary_parents", "parent_summary_id", below],
+      ["summary_messages", "message_id", messages],
+      ["summary_parents", "parent_summary_id", summaries],
     ] as const) {
       const missing = table === "summary_messages" ? yield* missingMessages(summary) : new Set();
       const ties = (yield* tiesOf(table, summary)).filter(({ key }) => !missing.has(key[column]));

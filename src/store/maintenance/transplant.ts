@@ -105,7 +105,7 @@ interface Link<Source> {
   readonly ordinal: number;
 }
 
-/** Throws `corrupt` for a link to a missing row, to another conversation or in a circle: a partial copy would look complete. */
+/** Throws `corrupt` for a missing source, a foreign one or a cycle: a partial copy would look complete. */
 function* graphOf(source: ConversationId): Script<Graph> {
   const shown = yield* all(
     sql`SELECT c.summary_id, s.token_count FROM context_items c

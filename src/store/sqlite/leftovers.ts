@@ -1,6 +1,6 @@
 /**
- * Tables and columns of the older program that adopting left in the file. We never read them, but they may contain what a
- * user wants gone, so forgetting and deleting reach into them.
+ * Forgets and deletes in leftovers: values of the older program that adopting kept in tables beside ours.
+ * Nothing reads these tables, but they may contain a secret or parts of a deleted conversation.
  */
 
 import { escapedForms } from "../../core/maintenance/redact.ts";

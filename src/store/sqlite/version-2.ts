@@ -12,7 +12,7 @@ import type { LostMessage } from "./renumber.ts";
 import { indexes, tables } from "./schema.ts";
 import { searchTables } from "./search-index.ts";
 
-/** To be called inside a transaction, with foreign keys off. */
+/** Call inside a transaction, with foreign keys off. */
 export function upgradeToVersion2(db: DatabaseSync): void {
   db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
   for (const name of ["messages_fts", "summaries_fts"]) db.exec(`DROP TABLE ${name}`);
