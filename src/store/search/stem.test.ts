@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { stem } from "./stem.ts";
+import { indexText } from "./tokenize.ts";
 
 /** The stem of each word by an independent implementation: FTS5's `porter`. */
 function stemsByFts5(words: readonly string[]): readonly string[] {
@@ -57,6 +58,21 @@ describe("stems", () => {
     assert.ok(words.length > 5_000, `only ${words.length} words to compare`);
     const expected = stemsByFts5(words);
     for (const [index, word] of words.entries()) assert.equal(stem(word), expected[index], word);
+  });
+
+  it("are the same in text for the index, when a word is new and when it is known", () => {
+    const words = manyWords();
+    for (const text of [words.join(" "), words.toReversed().join(" ").toUpperCase()])
+      assert.equal(indexText(text).trimEnd(), text.toLowerCase().split(" ").map(stem).join(" "));
+  });
+
+  it("stay right when there are more words than are remembered", () => {
+    const words = Array.from(
+      { length: 150_000 },
+      (_, index) => `${index.toString(26).replace(/\d/g, (n) => "qrstuvwxyz"[Number(n)] ?? "")}ing`,
+    );
+    for (let times = 0; times < 2; times++)
+      assert.equal(indexText(words.join(" ")).trimEnd(), words.map(stem).join(" "));
   });
 
   it("share every letter but the last with their word", () => {

@@ -3,7 +3,7 @@
  * without case, accent or ending. Stored text and queries are cut the same way, so what is stored can be found.
  */
 
-import { stem } from "./stem.ts";
+import { stem, stemBytes } from "./stem.ts";
 
 /** Raise this whenever the same text gives other terms: existing files are then indexed again. */
 export const termsVersion = 2;
@@ -13,6 +13,44 @@ export function tokenize(text: string): string[] {
   const terms: string[] = [];
   eachWord(text, (word) => terms.push(stem(word)));
   return terms;
+}
+
+let terms = Buffer.alloc(2 ** 14);
+
+/** The same terms as one text, for the index. Made of bytes, because this is on the path of every import. */
+export function indexText(text: string): string {
+  let end = 0;
+  const makeRoom = (length: number): void => {
+    if (end + length > terms.length) terms = Buffer.concat([terms, Buffer.alloc(terms.length + length)]);
+  };
+  const add = (word: string): void => {
+    makeRoom(3 * word.length + 1);
+    end += terms.write(`${stem(word)} `, end);
+  };
+  const parts = new Set<string>();
+  eachRun(
+    text,
+    (from, to, shape) => {
+      for (const piece of piecesOf(text, from, to, shape)) {
+        for (const word of piece.words) add(word);
+        for (const part of piece.parts) parts.add(part);
+      }
+    },
+    (from, to) => {
+      makeRoom(to - from + 1);
+      const [source, target] = [codes, terms];
+      let place = end;
+      for (let at = from; at < to; at++) {
+        const code = source[at] ?? 0;
+        target[place++] = code > 64 ? code | 32 : code;
+      }
+      place = stemBytes(target, end, place);
+      target[place] = 32;
+      end = place + 1;
+    },
+  );
+  for (const part of parts) add(part);
+  return terms.toString("utf8", 0, end);
 }
 
 /**
