@@ -33,6 +33,7 @@ export const stem = (word: string): string =>
  * Known words of up to 12 letters, in a table that fits a processor's cache, since a Map took half the time of indexing.
  * A slot has the letters of a word, the length of its stem and the last letter of that. A word may replace another.
  */
+const lettersMax = 12;
 const slots = new Int32Array(2 ** 16 * 4);
 
 /** No rule applies to words that end in these. */
@@ -44,25 +45,29 @@ export function stemBytes(text: Buffer, from: number, to: number): number {
   const length = to - from;
   if (length < lengthMin || length > lengthMax || isFinal[text[to - 1] ?? 0] === 1) return to;
   let [one, two, three] = [0, 0, 0];
-  for (let at = 0; at < length && at < 12; at++) {
+  for (let at = 0; at < length && at < lettersMax; at++) {
     const letter = (text[from + at] ?? 0) << ((at & 3) * 8);
     if (at < 4) one |= letter;
     else if (at < 8) two |= letter;
     else three |= letter;
   }
   const hash = Math.imul(one, 0x9e3779b1) ^ Math.imul(two, 0x85ebca6b) ^ Math.imul(three, 0xc2b2ae35);
-  let at = ((hash ^ (hash >>> 15)) & 0xffff) * 4;
-  for (let tries = 0; tries < 2 && length <= 12; tries++, at ^= 4) {
-    if (slots[at] !== one || slots[at + 1] !== two || slots[at + 2] !== three) continue;
+  // A word is in one of two slots.
+  const first = ((hash ^ (hash >>> 15)) & 0xffff) * 4;
+  const at = isAt(first, one, two, three) ? first : first ^ 4;
+  if (length <= lettersMax && isAt(at, one, two, three)) {
     const known = slots[at + 3] ?? 0;
     text[from + (known >> 8) - 1] = known & 255;
     return from + (known >> 8);
   }
-  if (slots[at] !== 0) at ^= 4;
   const end = from + text.write(porter(text.toString("latin1", from, to)), from, "latin1");
-  if (length <= 12) slots.set([one, two, three, ((end - from) << 8) | (text[end - 1] ?? 0)], at);
+  if (length <= lettersMax)
+    slots.set([one, two, three, ((end - from) << 8) | (text[end - 1] ?? 0)], slots[first] === 0 ? first : at);
   return end;
 }
+
+const isAt = (at: number, one: number, two: number, three: number): boolean =>
+  slots[at] === one && slots[at + 1] === two && slots[at + 2] === three;
 
 function porter(word: string): string {
   let stem = word;
