@@ -164,7 +164,7 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
   });
 });
 
-describe("guarantee 22, worker part: a runaway expression is stopped and said to be stopped", () => {
+describe("guarantee 22, worker part: a runaway expression is stopped, and the stop is reported", () => {
   const runaway: SearchRequest = { pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 };
   const sane: SearchRequest = { ...runaway, pattern: "needle" };
   let folder = "";

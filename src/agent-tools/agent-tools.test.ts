@@ -711,7 +711,7 @@ describe("lcm_describe", () => {
     assert.match(await ask(), new RegExp(`Carried over from ${early.leaf} of an earlier segment`));
     const { revision = 0 } = (await lcm.store.conversation(early.id)) ?? {};
     assert.equal((await lcm.store.remove([{ conversation: early.id, revision }])).kind, "written");
-    assert.match(await ask(), /Carried over from an earlier conversation that cannot be read from here/);
+    assert.match(await ask(), /Carried over from an earlier segment that cannot be read from here/);
     await lcm.close();
   });
 });

@@ -90,8 +90,7 @@ function summaryResult(
       heading(context, { id, what, from: earliestAt, to: latestAt, conversation }),
       level !== "normal" && `Level: ${level}. The text omits details; its sources have them all.`,
       origin !== null && `Carried over from ${origin.id} of an earlier segment; the sources listed here belong to it.`,
-      isAlone &&
-        "Carried over from an earlier conversation that cannot be read from here: only this text is available.",
+      isAlone && "Carried over from an earlier segment that cannot be read from here: only this text is available.",
       named("Sources", [...unshown, ...messageRuns(sources.messages, " to ")]),
       named("Summarised again in", derived),
       named("Files", fileIds),

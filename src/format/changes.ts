@@ -36,10 +36,10 @@ export function changeTable(
   const columns = [
     { title: "change", align: "right", paint: paint.strong },
     { title: "when", paint: paint.soft, ...spare },
-    { title: "what", paint: faded },
+    { title: "operation", paint: faded },
     { title: "in", align: "right", ...spare },
     ...(hasStates ? [{ title: "state", paint: paint.caution }] : []),
-    { title: "to what", flexible: true, paint: faded },
+    { title: "details", flexible: true, paint: faded },
   ] as const;
   return { lines: table(columns, rows, bounds, paint), times: spans.words };
 }

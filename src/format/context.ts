@@ -130,7 +130,7 @@ export function reservations({ evicted, standIns, loose, shortened }: AssemblyRe
       ? []
       : [
           `${plural(evicted.items, "older item")} (${formatCount(evicted.tokens)} tokens) did not fit the budget: ` +
-            "they are stored and searchable, but the model does not see them; `lcm compact` makes room",
+            "still stored and searchable, but not visible to the model; `lcm compact` makes room",
         ]),
     ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a placeholder result`]),
     ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call was folded`]),

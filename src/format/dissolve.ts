@@ -102,8 +102,8 @@ function afterwards({ purge, derived, carriedBy }: Dissolution): readonly string
   return [
     "the summary stays stored and searchable",
     dependants.length === 0
-      ? "--purge deletes it too"
-      : `--purge cannot delete it: ${dependants.join(", ")} depends on it`,
+      ? "nothing depends on it, so it can be purged too"
+      : `it cannot be purged: it is used by ${dependants.join(", ")}`,
   ];
 }
 

@@ -56,7 +56,7 @@ export function levelSentence(level: Level, count: number): string | null {
     case "extractive":
       return `${are} extracted without a model`;
     case "truncated":
-      return `${are} cut short, because no answer of the model was usable; the sources are intact, so a better text can be written later`;
+      return `${are} cut short, because the model gave no usable answer; the sources are intact, so a better text can be written later`;
   }
 }
 
@@ -99,11 +99,11 @@ function verdictLines(page: Page, groups: readonly FindingGroup[], checked: Chec
   const { paint } = page;
   const extent = `${plural(checked.messages, "message")}, ${plural(checked.summaries, "summary", "summaries")} checked`;
   const [errors, warnings] = [countBy(groups, "error"), countBy(groups, "warning")];
-  if (errors > 0) return broken(page, `${paint.bad("not sound:")} ${extent}, ${plural(errors, "error")}`);
+  if (errors > 0) return broken(page, `${paint.bad("problems found:")} ${extent}, ${plural(errors, "error")}`);
   if (warnings > 0)
     return broken(page, `${paint.caution(`nothing lost or broken, but ${plural(warnings, "warning")}:`)} ${extent}`);
   const verdict = groups.length === 0 ? "no findings" : "nothing to fix";
-  return broken(page, `${paint.good("sound:")} ${extent}, ${verdict}`);
+  return broken(page, `${paint.good("healthy:")} ${extent}, ${verdict}`);
 }
 
 const countBy = (groups: readonly FindingGroup[], severity: Finding["severity"]): number =>
@@ -178,7 +178,7 @@ export function fixLines(page: Page, fix: ConversationFix): readonly string[] {
     reordered && "reordered",
   ].filter((words) => words !== false);
   const fixes = [
-    times.length > 0 && `${plural(times.length, "time")} rewritten in UTC with milliseconds`,
+    times.length > 0 && `${plural(times.length, "timestamp")} rewritten in UTC with milliseconds`,
     sources.length > 0 &&
       `sources of ${plural(sources.length, "summary", "summaries")}: dangling links removed, order restored`,
     inContext.length > 0 && `context: ${inContext.join(", ")}`,

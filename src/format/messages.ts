@@ -11,7 +11,7 @@ import type { Page } from "./page.ts";
 export function inShort(message: Message): string {
   const result = message.role === "tool" ? toolNameOf(message) : null;
   const said = message.parts.map(partInShort).filter((text) => text !== "");
-  const aside = message.aside === "branch" ? "(left branch) " : message.aside === "note" ? "(note) " : "";
+  const aside = message.aside === "branch" ? "(abandoned branch) " : message.aside === "note" ? "(note) " : "";
   const text =
     said.length > 0 ? said.join("  ") : message.parts.length > 0 ? "(thinking)" : oneLine(message.text) || "(empty)";
   return `${aside}${result === null ? "" : `← ${result}  `}${text}`;

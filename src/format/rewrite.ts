@@ -91,7 +91,7 @@ export function findingLines({ bounds }: Page, findings: readonly Finding[]): re
     const more = rest.length === 0 ? "" : ` (and ${formatCount(rest.length)} more)`;
     return first === undefined ? [] : indented(`${oneLine(first.message)}${more}`, bounds);
   });
-  return findings.length === 0 ? [] : [`${plural(findings.length, "finding")} that a new text fixes:`, ...lines];
+  return findings.length === 0 ? [] : [`${plural(findings.length, "finding")} that a rewrite fixes:`, ...lines];
 }
 
 export const aboutLines = ({ bounds }: Page, summary: SummaryId, words: string): readonly string[] =>

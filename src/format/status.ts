@@ -146,7 +146,7 @@ function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly strin
     ...(usage.calls === 0 ? [] : [usageWords(page, usage)]),
     ...spend.breakers.map(({ provider, at, until }) => {
       const [refused, again] = [at, until].map((time) => formatTimestamp(time, zone));
-      return paint.bad(`${provider} rejected the credential at ${refused}; a host tries again from ${again}`);
+      return paint.bad(`${provider} rejected the credential at ${refused}; the host retries after ${again}`);
     }),
   ];
 }

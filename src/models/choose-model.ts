@@ -86,7 +86,7 @@ function flagged({ model, provider: named }: ModelFlags, provider: string | null
     return isWhole ? nameOf(model, null, null) : nameOf(model, only ?? provider, settled);
   }
   if (only !== null && only !== settled?.provider) {
-    throw new LcmError("invalid", `no model of the provider "${only}" is set`, { hint: "pass --model NAME" });
+    throw new LcmError("invalid", `no model is set for the provider "${only}"`, { hint: "pass --model NAME" });
   }
   return settled;
 }
@@ -128,7 +128,7 @@ export function endpointOf(choice: ModelChoice, custom: ReadonlyMap<string, Cust
   if (address === undefined) throw unknownProvider(choice.provider, [...custom.keys()]);
   if (!URL.canParse(address) || !/^https?:/i.test(address)) {
     throw new LcmError("invalid", `the base URL of the provider "${choice.provider}" is not an HTTP address`, {
-      hint: "use a form like https://example.com/v1",
+      hint: "use a URL like https://example.com/v1",
     });
   }
   // Servers that imitate OpenAI implement the older of its two APIs.
@@ -137,7 +137,7 @@ export function endpointOf(choice: ModelChoice, custom: ReadonlyMap<string, Cust
   const api = apis.find((each) => each === (asked === "ollama" ? "openai-completions" : asked));
   if (api === undefined) {
     throw new LcmError("invalid", `the provider "${choice.provider}" uses the API "${asked}", which is not supported`, {
-      hint: `supported are ${apis.join(", ")}; choose another model with --model or LCM_SUMMARY_MODEL`,
+      hint: `supported APIs: ${apis.join(", ")}; choose another model with --model or LCM_SUMMARY_MODEL`,
     });
   }
   // OpenClaw leaves the version out for these; the AI SDK needs it.

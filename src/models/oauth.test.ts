@@ -267,7 +267,7 @@ describe("an abandoned lock", () => {
     },
   };
   for (const [how, leave] of Object.entries(locks)) {
-    it(`${how} is taken over, once`, async () => {
+    it(`${how} is taken over once`, async () => {
       const scene = await setScene();
       leave(scene.path);
       scene.server.play(newTokens);

@@ -65,7 +65,7 @@ describe("the help page", () => {
 describe("every layer's keys", () => {
   // A dialog with phases offers a key in one phase at a time.
   for (const { name, keys } of modules.filter((each) => each.keys.every(({ when }) => when === undefined))) {
-    it(`of “${name}” are each for one thing, unless one of them is off at a time`, () => {
+    it(`of “${name}” have one action each at any time`, () => {
       const taken = new Map<string, number>();
       for (const each of keys)
         for (const key of each.keys) taken.set(key, (taken.get(key) ?? 0) + (each.disabled === undefined ? 1 : 0));

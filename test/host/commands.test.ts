@@ -32,7 +32,7 @@ describe("chat commands", () => {
     const text = await gateway.chat(session, "/lcm");
     assert.match(
       text,
-      /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- Unknown setting in the plugin's config: `oldKey`/,
+      /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- The plugin's config has unknown settings, which are ignored: `oldKey`/,
     );
     assert.match(text, /\*\*This session\*\*: Nothing is stored yet/);
   });
@@ -46,8 +46,8 @@ describe("chat commands", () => {
     assert.match(text, new RegExp(`\\*\\*This session \\(conversation ${conversation.id}\\)\\*\\*`));
     // The first command and its answer are in the transcript, too.
     assert.match(text, /- 10 messages stored\n/);
-    assert.match(text, /- 1 message came outside a finished turn/);
-    assert.match(text, new RegExp(`of ${conversation.promptBudget?.toLocaleString("en-US")} tokens, folded above`));
+    assert.match(text, /- 1 message from outside a finished turn/);
+    assert.match(text, new RegExp(`of ${conversation.promptBudget?.toLocaleString("en-US")} tokens, compacted above`));
     assert.match(text, /- `freshTailCount: 2` \(plugin config\)/);
     assert(text.includes(`- \`${join(gateway.state, "lcm.db")}\``), text);
   });

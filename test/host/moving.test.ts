@@ -117,7 +117,7 @@ describe("moving from the older program", () => {
   it("adopts the database at the first turn, with a backup beside it, and reports it", async () => {
     for (const { key } of sessions) assert.equal((await gateway.turn(key, "and now?")).text, "You said: and now?");
     await gateway.logged(/older lossless-claw/);
-    const [, backup] = await gateway.logged(/adopted .* messages and .* summaries; the original is kept as (\S+)/);
+    const [, backup] = await gateway.logged(/converted .* messages and .* summaries; the original is kept as (\S+)/);
     const backups = readdirSync(gateway.state).filter((name) => name.startsWith("lcm.db.backup"));
     assert.deepEqual(
       backups.map((name) => join(gateway.state, name)),

@@ -47,7 +47,7 @@ const transcriptOf = (place: Place, id: number, ...args: readonly string[]): str
   ok(place, ...args, "export", String(id)).stdout;
 
 describe("lcm prune", () => {
-  it("shows what would go and changes nothing, until told to and how", () => {
+  it("shows what would be removed, and changes nothing without --apply and an action", () => {
     const place = createPlace();
     const dry = ok(place, "prune", "--older-than", "2022-01-01");
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe("lcm prune", () => {
     assert.deepEqual(backupsOf(place), []);
   });
 
-  it("archives them, and the archive is browsed, searched and brought back", () => {
+  it("archives them; the archive can be browsed, searched and imported again", () => {
     const place = createPlace();
     const transcripts = [1, 2].map((id) => transcriptOf(place, id));
     const archive = join(place.state, "old.db");
@@ -122,7 +122,7 @@ describe("lcm prune", () => {
     ok(place, "doctor");
   });
 
-  it("deletes them, and the backup that was made first brings them back", () => {
+  it("deletes them, and the backup made first restores them", () => {
     const place = createPlace();
     const transcript = transcriptOf(place, 1);
     const { json } = ok(place, "prune", "--match", "agent:*:cron:*", "--delete", "--apply", "--json");

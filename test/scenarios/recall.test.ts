@@ -64,10 +64,10 @@ describe("lcm describe", () => {
   });
 
   it("shows a leaf by its messages, and a message by its summaries", () => {
-    assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1-1…msg_1-18\nmade into {2}sum_/);
+    assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1-1…msg_1-18\nused in {4}sum_/);
     const run = ok(place, "describe", "msg_1-42");
     fits(run);
-    assert.match(run.stdout, /\nmsg_1-42 {2}tool\n.*\nplace +42 of 1,487 messages\n/);
+    assert.match(run.stdout, /\nmsg_1-42 {2}tool\n.*\nposition +42 of 1,487 messages\n/);
     assert.match(run.stdout, new RegExp(`folded into +sum_\\w+, ${root}\n`));
     assert.equal(ok(place, "describe", String(2 ** 24 + 42), "--json").json.message.key, "calendar-05");
   });

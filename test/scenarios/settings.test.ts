@@ -92,7 +92,7 @@ describe("the plugin's config", () => {
     const place = createPlace(configured({ pruneHeartbeatOk: true, freshTailCount: 7, oldFlag: "x" }));
     const { stdout } = ok(place, "doctor");
     assert.match(stdout, /information\n .*unknown settings.*pruneHeartbeatOk, oldFlag\n/);
-    assert.match(stdout, /sound:/);
+    assert.match(stdout, /healthy:/);
     const { sound, findings } = ok(place, "doctor", "--json").json;
     assert.equal(sound, true);
     assert.deepEqual(

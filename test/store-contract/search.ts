@@ -26,7 +26,7 @@ const told = further(onTalk, async ({ store }) => {
 export function testSearch(subject: StoreUnderTest): void {
   const it = itOn(subject, told);
 
-  describe("guarantee 22, store part: search covers all rows and says what it left out", () => {
+  describe("guarantee 22, store part: search covers all rows and reports what it left out", () => {
     it("rows are found before they are indexed, half-way through, and after", async ({ store }) => {
       const all = await snippets(store, ask("pangolin"));
       assert.equal(all.length, 12);

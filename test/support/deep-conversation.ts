@@ -20,7 +20,7 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 export interface DeepConversation {
   /** 98 messages and 34 summaries; its context is d3, d2, d1, d0, d0 and six messages. */
   readonly deep: ConversationId;
-  /** Ten messages: four under an extracted leaf, four under one of the older program, and two that are not summarized yet. */
+  /** Ten messages: four under an extracted leaf, four under one of the older program, and two that are not summarised yet. */
   readonly older: ConversationId;
   /** Four messages, in the segment after `deep`. */
   readonly young: ConversationId;

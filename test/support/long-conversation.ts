@@ -59,7 +59,7 @@ export async function makeLongDatabase(path: string, messages = 100_000): Promis
 const turnsPerBatch = 1_000;
 const turnsPerLeaf = 8;
 const messagesPerTurn = 4;
-/** At the end, not summarized yet. */
+/** At the end, not summarised yet. */
 const tailTurns = 10;
 /** How many summaries of each depth make one of the next. */
 const fanouts = [10, 7, 6];

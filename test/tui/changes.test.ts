@@ -534,7 +534,7 @@ describe("a fix from the list of conversations", () => {
       await robot.press("h");
       await robot.sees(/findings?; press h/);
       await robot.press("h");
-      await robot.sees("press H to fix what can be derived");
+      await robot.sees("press H to fix what can be fixed automatically");
       await robot.press("escape", "H");
       await robot.sees("running totals recounted");
       await robot.sees("Fix it?");

@@ -75,9 +75,9 @@ describe("searching", () => {
       await robot.sees("What did we decide about dogs?");
       assert.doesNotMatch(screen(robot), /upper deck/);
       await robot.press("w");
-      await robot.sees(/all segments of conversation 3 +\d+ hits/);
+      await robot.sees(/all segments of conversation 3 +\d+ matches/);
       await robot.press("w");
-      await robot.sees(/all conversations +\d+ hits/);
+      await robot.sees(/all conversations +\d+ matches/);
       await robot.press("/", "ctrl+u");
       await robot.type("leaves 21:30");
       await robot.press("enter", "v", "v", "v");
@@ -133,7 +133,7 @@ describe("searching", () => {
       await robot.sees("1 large text moved out to files; press v to search files");
       await robot.press("tab", "ctrl+u");
       await robot.type("e");
-      await robot.sees("first 50 hits");
+      await robot.sees("first 50 matches");
     });
   });
 });

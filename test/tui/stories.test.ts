@@ -699,15 +699,15 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
       await robot.press("S");
       await robot.sees("Type words in any form");
       await robot.type("lock ga");
-      await robot.sees(/words in messages and summaries of all conversations +first 50 hits/);
+      await robot.sees(/words in messages and summaries of all conversations +first 50 matches/);
       await robot.type("te 12801");
       await robot.sees(/find lock gate 12801[^]+▸ .*\n.*12801/);
       await robot.press("ctrl+u", "tab");
       await robot.type("#1280[13]: the .{4,9} (at|on) ");
-      await robot.sees(/regular expression in messages and summaries of all conversations +\d+ hits/);
+      await robot.sees(/regular expression in messages and summaries of all conversations +\d+ matches/);
       await robot.press("enter");
       await robot.press("v");
-      await robot.sees(/regular expression in messages of all conversations +2 hits/);
+      await robot.sees(/regular expression in messages of all conversations +2 matches/);
       await goTo(robot, /user .*msg_1-51205/);
       await robot.sees("#12801: the buoy at dry dock is late again");
       await robot.press("enter");

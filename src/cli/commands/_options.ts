@@ -111,7 +111,7 @@ export const wholeNumber =
 export function messageId(text: string): MessageId {
   const id = parseMessageId(text);
   if (id !== null) return id;
-  throw new InvalidArgumentError(`It must be a message id. ${messageIdHint}`);
+  throw new InvalidArgumentError(`Expected a message id: ${messageIdHint}.`);
 }
 
 /** Far above the context window of any model. */
@@ -119,7 +119,7 @@ export const tokensMax = 1_000_000_000;
 
 export const budgetOption = [
   "--budget <tokens>",
-  `limit the prompt to this (default: as last reported by the host, else ${formatCount(promptBudgetDefault)})`,
+  `limit the prompt to this many tokens (default: as last reported by the host, else ${formatCount(promptBudgetDefault)})`,
   wholeNumber(1, tokensMax),
 ] as const;
 

@@ -5,7 +5,7 @@ import { plural } from "../../core/base/format.ts";
 
 export const adoptCommand = defineCommand({
   name: "adopt",
-  summary: "convert a database of lossless-claw 0.1 to 0.15",
+  summary: "convert a database made by lossless-claw 0.1–0.15",
   description:
     "Convert a database of the older lossless-claw (0.1 to 0.15) in place. A backup is made first, every row is kept, and " +
     "the search index is rebuilt. A database that is already converted is left unchanged.",

@@ -22,7 +22,7 @@ import { oneLine } from "../../format/safe-text.ts";
 const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 
 const flags = {
-  query: ["--query <words>", "search for these words instead of those of the question"],
+  query: ["--query <words>", "search for these words instead of those in the question"],
   summary: ["--summary <id>", "read below this summary instead of searching; repeatable", collect],
   ...reachOptions,
   maxTokens: [
@@ -56,7 +56,7 @@ export const askCommand = defineCommand({
   examples: [
     ["lcm ask why did we choose postgres", "answer with sources"],
     ["lcm ask 'what is left to do?' --conversation 3", "search one conversation"],
-    ["lcm ask 'which port?' --query 'staging server'", "search for other words than those of the question"],
+    ["lcm ask 'which port?' --query 'staging server'", "search for words other than those in the question"],
   ],
   notes:
     "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. After Ctrl-C or --timeout, the answer " +
@@ -149,7 +149,7 @@ function print(
   if (answer.totalSourceTokens === 0) return;
   const read = `${plural(answer.totalSourceTokens, "token")} read`;
   if (answer.by !== "excerpts") return note(paint.soft(`${read}; answered by ${summariser?.name ?? "a model"}`));
-  note(paint.soft(`${read}; \`lcm describe ID\` shows the whole text of one`));
+  note(paint.soft(`${read}; \`lcm describe ID\` shows the whole text of a passage`));
   if (summariser === null) note(paint.soft("to get an answer instead of passages, set --model or LCM_SUMMARY_MODEL"));
 }
 

@@ -35,7 +35,7 @@ const flags = {
     "fold only what is due, make one pass, or fold everything possible (default: sweep)",
     ["due", "incremental", "sweep"],
   ],
-  until: ["--until <tokens>", "stop once the context takes no more tokens than this", wholeNumber(1, tokensMax)],
+  until: ["--until <tokens>", "stop once the context has at most this many tokens", wholeNumber(1, tokensMax)],
   force: ["--force", "fold short runs too, and fewer summaries at a time than usual"],
   instructions: ["--instructions <text>", "tell the model what to pay attention to"],
   model: [
@@ -76,7 +76,7 @@ export const compactCommand = defineCommand({
   notes:
     "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. If none of them names one, summaries " +
     "are extracted locally. Exit status 6: the model refused or could not be called, nothing was folded before " +
-    "--timeout, or --until was missed; 130: interrupted by Ctrl-C. Summaries made before that are kept.",
+    "--timeout, or the --until target was missed; 130: interrupted by Ctrl-C. Summaries made before that are kept.",
   run: compactOne,
 });
 
@@ -285,7 +285,7 @@ const levelReasons: Readonly<Record<Level, string | null>> = {
   normal: null,
   aggressive: "(the model's first answer was unusable)",
   extractive: "(without a model)",
-  truncated: "(no answer of the model was usable; `lcm doctor` lists them)",
+  truncated: "(the model gave no usable answer; `lcm doctor` lists them)",
 };
 
 /** Reports how it ended and returns the exit status. */

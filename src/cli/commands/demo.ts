@@ -136,7 +136,7 @@ async function readBack(
 const searches = ["how often does the payment worker retry", "ERR_WEBHOOK_CLOCK_SKEW", "紅葉の間"];
 
 async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
-  stage.headline("Search finds anything again");
+  stage.headline("Search finds any detail");
   const { columns, paint } = stage.session;
   const find = async (pattern: string): Promise<readonly SearchHit[]> => {
     const reach = { kind: "conversation", conversations: [id] } as const;

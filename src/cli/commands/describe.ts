@@ -91,7 +91,7 @@ function printSummary(session: Session, described: Of<"summary">): void {
     ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
     ...(carriedFrom === null ? [] : [["carried", carriedWords(carriedFrom, origin !== null)] as const]),
     ...(carriedFrom === null || origin !== null ? [["made from", madeFrom] as const] : []),
-    ...named("made into", derived),
+    ...named("used in", derived),
     ...named("files", fileIds),
   ]);
   printText(session, text, isWhole);
@@ -142,7 +142,7 @@ function printMessage(session: Session, described: Of<"message">, { totals }: Co
   const { id, role, seq, at, tokens, aside } = message;
   printHead(session, messageName(id), paint.role(role, role), [
     ["when", formatTimestamp(at, context.zone)],
-    ["place", `${formatCount(seq)} of ${plural(totals.messages, "message")}${aside === null ? "" : ` (${aside})`}`],
+    ["position", `${formatCount(seq)} of ${plural(totals.messages, "message")}${aside === null ? "" : ` (${aside})`}`],
     ["tokens", formatCount(tokens)],
     ...named("folded into", coveredBy),
     ...named("files", files),

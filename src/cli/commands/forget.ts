@@ -124,7 +124,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
     return print(
       plan.target.kind === "message"
         ? `${messageName(plan.target.id)} is already forgotten; nothing to do`
-        : `found nowhere\n${notSearched}`,
+        : `not found anywhere\n${notSearched}`,
     );
   const { messages, summaries, files, journal, entries } = plan;
   const named = (words: string, ids: readonly string[]): string => `  ${words}: ${ids.join(", ")}`;

@@ -36,12 +36,12 @@ export const grepCommand = defineCommand({
     ],
     sort: [
       "--sort <order>",
-      "order hits this way (default: recency for regular expressions, hybrid for words)",
+      "order matches this way (default: recency for regular expressions, hybrid for words)",
       ["recency", "relevance", "hybrid"],
     ],
     since: ["--since <time>", "search from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
     before: ["--before <time>", "search before this time"],
-    limit: ["--limit <n>", "show at most this many hits, up to 200", wholeNumber(1, 200), 20],
+    limit: ["--limit <n>", "show at most this many matches, up to 200", wholeNumber(1, 200), 20],
     timeout: ["--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds],
   },
   exclusive: [
@@ -109,7 +109,9 @@ function print(session: Session, request: GrepRequest, { hits, caveats }: Search
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
   const range = request.since === undefined && request.before === undefined ? "" : " in that time";
   const isLimited = caveats.some(({ kind }) => kind === "limit");
-  const count = isLimited ? `${formatCount(hits.length)} shown; searched` : `${plural(hits.length, "hit")} in`;
+  const count = isLimited
+    ? `${formatCount(hits.length)} shown; searched`
+    : `${plural(hits.length, "match", "matches")} in`;
   if (hits.length > 0)
     session.note(session.paint.soft(`${count} ${extentWords(searched)}; times in ${session.context.zone}`));
   else if (!caveats.some(({ kind }) => kind === "time")) session.note(`no matches in ${extentWords(searched)}${range}`);

@@ -41,7 +41,7 @@ export const promptsCommand = defineCommand({
     ["lcm prompts --render sum_0123456789abcdef", "print what the model gets for this summary"],
     ["lcm prompts --render 3", "print what it would get next for conversation 3"],
   ],
-  notes: "Exit status 1 of the list: a file cannot be used; the list names it.",
+  notes: "Exit status 1: the list contains a file that cannot be used.",
   async run(session, options) {
     if (options.force === true && options.export === undefined) {
       throw new LcmError("invalid", "--force needs --export", { hint: "remove --force, or add --export" });
@@ -188,7 +188,7 @@ async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Re
   const rules = rewriteRules(settings, await lcm.find(String(summary.conversation)));
   const source = await sourceOfSummary(store, summary, { targets: rules, zone: settings.timezone });
   if (source === null) {
-    throw new LcmError("invalid", `${id} has no sources: it was carried over from another segment`, {
+    throw new LcmError("invalid", `${id} has no sources: it was carried over from an earlier segment`, {
       hint:
         summary.carriedFrom === null
           ? "check it with `lcm doctor`"

@@ -25,7 +25,7 @@ const flags = {
   ],
   match: ["--match <pattern>", "select by session key or session id; * matches anything"],
   hidden: ["--hidden", "select conversations whose session was deleted in the host"],
-  archive: ["--archive <file>", "move them to this file, which is a database itself"],
+  archive: ["--archive <file>", "move them to this file, a new database"],
   delete: ["--delete", "delete them permanently"],
   ...applyOptions,
   ...backupOption,
@@ -42,7 +42,7 @@ export const pruneCommand = defineCommand({
   arguments: [["[conversation...]", "only these: numbers, session keys or session ids"]],
   options: flags,
   examples: [
-    ["lcm prune --older-than 1y", "show what would go, and how much space it frees"],
+    ["lcm prune --older-than 1y", "show what would be removed, and how much space that frees"],
     ["lcm prune --older-than 1y --archive old.db --apply", "archive it"],
     ["lcm import old.db", "restore it"],
     ["lcm --db old.db grep invoice", "search the archive"],

@@ -11,8 +11,8 @@ export const restoreCommand = defineCommand({
   name: "restore",
   summary: "list backups, or replace the database with one",
   description:
-    "Replace the database with a backup, even if the database is damaged or missing. The present file is set aside first; " +
-    "the newest three such files are kept, and backups do not count among them.",
+    "Replace the database with a backup, even if the database is damaged or missing. The current file is set aside first; " +
+    "the newest three set-aside files are kept, besides all backups.",
   arguments: [["[from]", "the backup; without it, list those next to the database"]],
   options: applyOptions,
   examples: [
@@ -33,7 +33,7 @@ export const restoreCommand = defineCommand({
         session,
         applying,
         plan,
-        "nothing was changed; pass --apply to do it; the present file is set aside",
+        "nothing was changed; pass --apply to do it and set the current file aside",
       );
     const result = await session.database.restore(plan);
     if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result });

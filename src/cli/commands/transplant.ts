@@ -22,7 +22,7 @@ export const transplantCommand = defineCommand({
   examples: [
     ["lcm transplant 553 642", "show what would be copied"],
     ["lcm transplant 553 642 --apply", "copy it"],
-    ["lcm transplant agent:main:main agent:main:work --apply", "by session key: the newest segments"],
+    ["lcm transplant agent:main:main agent:main:work --apply", "by session key, which selects its newest segment"],
   ],
   notes:
     "Messages of the source that no summary covers are not copied; fold them first with `lcm compact`. If the target " +

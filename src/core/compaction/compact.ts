@@ -208,4 +208,4 @@ const settledWords = {
   sweep: "nothing is left to fold",
   until_under: "the target was missed, and nothing is left to fold",
 } as const;
-const boundNames = { passes: "limit of passes", rounds: "limit of rounds", deadline: "deadline" } as const;
+const boundNames = { passes: "pass limit", rounds: "round limit", deadline: "deadline" } as const;

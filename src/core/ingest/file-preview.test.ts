@@ -92,7 +92,7 @@ describe("the preview of a table", () => {
     assert.match(previewFile("a;b\n1;2\n", named("x.csv")), /^Table \(semicolons\), 1 row, 2 columns/);
   });
 
-  it("counts all rows of a large one, and says which rows the ranges are from", () => {
+  it("counts all rows of a large one, and names the rows that the ranges come from", () => {
     const told = previewFile(["a,b,c", linesOf(100_000, (at) => `${at},x,${at % 5}`)].join("\n"), unnamed);
     assert.match(told, /100,000 rows, 3 columns, header in L1; ranges from [\d,]+ rows at both ends/);
     assert.match(told, /^- a: 0 … 99999$/m);

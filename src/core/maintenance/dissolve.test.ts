@@ -156,14 +156,14 @@ describe("a plan to dissolve", () => {
       await refuses(
         purge(leaves[0]),
         "conflict",
-        new RegExp(`${condensed} was made from it`),
+        new RegExp(`it is a source of ${condensed}`),
         /--summary sum_\w+ --purge/,
       );
       const without = await lcm.planDissolve({ conversation: talk.id, summary: leaves[0] });
       assert.deepEqual(without.derived, [condensed]);
       await store.openSegment({ sessionId: "s2", sessionKey: "agent:one:main" }, { carryDepth: 0 });
       const [carried] = await store.carriedBy(leaves[2]);
-      await refuses(purge(leaves[2]), "conflict", new RegExp(`${carried} carries its text`), /leave out --purge/);
+      await refuses(purge(leaves[2]), "conflict", new RegExp(`its text is carried by ${carried}`), /leave out --purge/);
       const before = await mustHave(store, talk.id);
       const inStore = await store.dissolve({ conversation: talk.id, summary: leaves[0], ordinal: 1, purge: true });
       assert.equal(inStore.kind, "stale", "and the store itself does not either");

@@ -155,13 +155,14 @@ function refuseUnlessPurging(id: SummaryId, purge: boolean, { conversation, cont
 function refuseIfNeeded(id: SummaryId, { conversation, derived, carriedBy }: DissolveFacts): void {
   const [above] = derived;
   if (above !== undefined) {
-    throw new LcmError("conflict", `${id} cannot be purged: ${derived.join(", ")} was made from it`, {
+    throw new LcmError("conflict", `${id} cannot be purged: it is a source of ${derived.join(", ")}`, {
       hint: `leave out --purge, or first run \`lcm dissolve ${conversation.id} --summary ${above} --purge --apply\``,
     });
   }
   if (carriedBy.length > 0) {
-    const use = `${carriedBy.join(", ")} carries its text and reads its sources`;
-    throw new LcmError("conflict", `${id} cannot be purged: ${use}`, { hint: "leave out --purge to keep its row" });
+    throw new LcmError("conflict", `${id} cannot be purged: its text is carried by ${carriedBy.join(", ")}`, {
+      hint: "leave out --purge to keep its row",
+    });
   }
 }
 

@@ -222,7 +222,7 @@ const oddTimes = (skeleton: Skeleton, { times }: Derivation): readonly PendingFi
     if (right === time) return [];
     if (right !== undefined)
       return [finding("odd_time", messageName(id), `its time is ${time}, not UTC with milliseconds`)];
-    const invalid = `its time is “${time}”, which is not a time; ${onlyBackup}`;
+    const invalid = `its time is ${JSON.stringify(time)}, which is not a time; ${onlyBackup}`;
     return [finding("odd_time", messageName(id), invalid, { remedy: "restore" })];
   });
 
@@ -266,7 +266,7 @@ function inspectText(summary: SummaryFacts): readonly PendingFinding[] {
       if (summary.garbled) return below("is garbled: it contains binary data or lost part of a number");
       return summary.marked ? below("has the older program's truncation mark") : [];
     case "aggressive": {
-      return below("keeps only the barest facts; a rewrite may keep more", { severity: "info", remedy: "rewrite" });
+      return below("keeps only the essential facts; a rewrite may keep more", { severity: "info", remedy: "rewrite" });
     }
     case "extractive":
       return below("was extracted without a model; a rewrite would read better", { severity: "info" });

@@ -118,7 +118,7 @@ export function planRewritesOf(skeleton: Skeleton, wanted: ReadonlySet<SummaryId
 export const sourceless = ({ carriedFrom }: Pick<SummaryFacts, "carriedFrom">): string =>
   carriedFrom === null
     ? "it has no sources"
-    : `it was carried over from ${carriedFrom} of an earlier conversation, so it has no sources of its own`;
+    : `it was carried over from ${carriedFrom} of an earlier segment, so it has no sources of its own`;
 
 export interface DraftOptions {
   /** Time zone of the sources; null for no times; the setting by default. */
@@ -152,7 +152,7 @@ export type RewriteDraft =
   /** The provider refused, or the model was not to be called. */
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string; readonly ofStore?: Error };
 
-const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "there is no kept draft" };
+const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "there is no stored draft" };
 
 /** Drafts a new text for a summary. Throws `unavailable` without a model. */
 export async function draftRewrite(
@@ -293,7 +293,7 @@ export async function rewriteAll(
         return { target, status: "applied", old, summary, isKept };
       }
     }
-    return { target, status: "unusable", reason: "others kept changing it" };
+    return { target, status: "unusable", reason: "it kept changing" };
   };
 
   /** If the database fails after something was applied, the report must still say what. */

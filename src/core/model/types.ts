@@ -38,7 +38,7 @@ export function parseMessageId(text: string): MessageId | null {
   return isId && id % numbersPerConversation > 0 ? (id as MessageId) : null;
 }
 
-export const messageIdHint = "message ids look like msg_1-42: the conversation, then the number of the message in it";
+export const messageIdHint = "msg_1-42 is message 42 of conversation 1";
 
 /** The 16 digits of a summary's or file's id: eight name its conversation, eight are random. */
 export const idDigits = (conversation: ConversationId, hex16: string): string =>

@@ -225,7 +225,7 @@ async function mustReach<T extends { readonly conversation: ConversationId }>(
   const isNarrow = reach.kind === "family" || reach.kind === "conversation";
   throw new LcmError("not_found", `there is no ${name}`, {
     hint: isNarrow
-      ? "if it belongs to another session, set allConversations to true, if that is allowed"
+      ? "to read another session, set allConversations to true, if you are allowed to"
       : "search to find ids",
   });
 }

@@ -98,7 +98,7 @@ async function one(store: Store, reader: Reader, asked: number): Promise<Reach> 
   const conversation = await store.conversation(asked as ConversationId);
   if (conversation === null || !(await mayRead(store, reader, conversation))) {
     throw new LcmError("not_found", `there is no conversation ${asked}`, {
-      hint: "leave out conversationId to read what is open to you",
+      hint: "leave out conversationId to read everything you may read",
     });
   }
   return { kind: "conversation", conversations: [conversation.id] };

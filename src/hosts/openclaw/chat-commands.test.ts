@@ -82,7 +82,7 @@ const summary = `The harbour crane was painted green in May. ${"It was said ofte
 const answering = (complete: Llm["complete"]): Partial<CommandContext> => ({ runtimeContext: { llm: { complete } } });
 const good = answering(async () => await Promise.resolve({ text: summary }));
 
-describe("guarantee 27: one status tells what is stored, pending, saved, spent and degraded, and what is set", () => {
+describe("guarantee 27: one status reports what is stored, pending, saved, spent, degraded and set", () => {
   it("shows a session, its segments, its context and what can be folded", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 4 } });
     const lcm = await runtime.open();
@@ -98,7 +98,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
         "",
         `**This session (conversation ${id})**`,
         "- 10 messages stored, and 6 in 1 earlier segment",
-        `- Context: ${tokens} of 20,000 tokens, folded above 15,000`,
+        `- Context: ${tokens} of 20,000 tokens, compacted above 15,000`,
         `- Not folded: 10 messages, ${tokens} tokens; the newest 4 are never folded`,
         "- 0 summaries",
         "- No compaction due, none running",
@@ -183,7 +183,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(text, /2 things to look at/);
     assert.match(
       text,
-      /anthropic rejected the credential \(2026-11-16 02:30 Asia\/Tokyo\); it is tried again from .* 02:40/,
+      /anthropic rejected the credential \(2026-11-16 02:30 Asia\/Tokyo\); it is retried after .* 02:40/,
     );
     assert.match(text, /- All model calls of this window are used/);
     assert.match(text, /\*\*Model calls\*\*: 1 of 1 in the last 30 minutes, 1 failed/);
@@ -196,7 +196,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const message = { role: "user", content: "and this" };
     await lcm.ingest(id, [{ kind: "message", message, key: "late", at: now }], { isCatchingUp: true });
     const text = await say(runtime);
-    assert.match(text, /- 1 message came outside a finished turn/);
+    assert.match(text, /- 1 message from outside a finished turn/);
     assert.match(text, /all is well/);
   });
 
@@ -213,10 +213,10 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const config = { freshTailCount: 8, ignoreSessionPatterns: ["agent:*:cron:*"], "old`Key": true };
     const runtime = createRuntime({ config, env: { LCM_CONTEXT_THRESHOLD: "0.5" } });
     const text = await say(runtime);
-    assert.match(text, /- Unknown setting in the plugin's config: `old'Key`/);
+    assert.match(text, /- The plugin's config has unknown settings, which are ignored: `old'Key`/);
     assert.match(text, /- `contextThreshold: 0.5` \(`LCM_CONTEXT_THRESHOLD`\)/);
     assert.match(text, /- `ignoreSessionPatterns: \["agent:\*:cron:\*"\]` \(plugin config\)/);
-    assert.match(await say(createRuntime()), /\*\*Settings\*\*: all default$/);
+    assert.match(await say(createRuntime()), /\*\*Settings\*\*: all defaults$/);
   });
 
   it("shows that the host has disabled the engine, or uses another", async () => {
@@ -361,7 +361,7 @@ describe("/lcm compact", () => {
     assert.equal(
       await say(runtime, "compact", failing),
       "Nothing was folded; waiting for the model (rate_limit): slow down.\n" +
-        "What is folded stays. It continues after your next message, or with `/lcm compact`.",
+        "What was folded is kept. It continues after your next message, or with `/lcm compact`.",
     );
   });
 

@@ -183,16 +183,17 @@ function concernsOf({ runtime, call, clock }: Request, state: State | null): rea
     quarantine !== null &&
       `OpenClaw has disabled this engine: ${quarantine.why} (${clock(quarantine.at)}). Until OpenClaw restarts, ` +
         "`/compact` uses its own compaction; `/lcm compact` uses ours",
-    usage.calls >= callsMax && "All model calls of this window are used: compaction waits or works without a model",
+    usage.calls >= callsMax && "All model calls of this window are used up: compaction waits, or runs without a model",
     ...breakers.map(
       ({ provider, at, until }) =>
-        `${provider} rejected the credential (${clock(at)}); it is tried again from ${clock(until)}`,
+        `${provider} rejected the credential (${clock(at)}); it is retried after ${clock(until)}`,
     ),
     (last?.outcome === "failed" || last?.outcome === "waiting") && "The last compaction did not finish; see below",
     trouble !== undefined &&
       `While ${trouble.doing}: ${trouble.message} (${clock(trouble.at)})` +
         (earlier === 0 ? "" : `. ${plural(earlier, "earlier problem")} in OpenClaw's log`),
-    unknownKeys.length > 0 && `Unknown setting in the plugin's config: ${unknownKeys.map(code).join(", ")}`,
+    unknownKeys.length > 0 &&
+      `The plugin's config has unknown settings, which are ignored: ${unknownKeys.map(code).join(", ")}`,
   ].filter((concern) => concern !== false);
 }
 
@@ -214,7 +215,7 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
   const { runtime, clock } = request;
   const reason = whyUnstored(request);
   if (reason !== null) return [reason];
-  if (state === null) return ["Not available now."];
+  if (state === null) return ["Not available right now."];
   if (state.session === null) return [nothingYet];
   const { conversation, due, summaries, last } = state.session;
   const { totals, caughtUp } = conversation;
@@ -227,7 +228,7 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
   return [
     `${plural(totals.messages, "message")} stored` +
       (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${plural(earlier.length, "earlier segment")}`),
-    `Context: ${context} of ${budget} tokens, folded above ${threshold}`,
+    `Context: ${context} of ${budget} tokens, compacted above ${threshold}`,
     `Not folded: ${plural(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
       `the newest ${newest} are never folded`,
     `${plural(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
@@ -236,8 +237,8 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
     ...(caughtUp === 0
       ? []
       : [
-          `${plural(caughtUp, "message")} came outside a finished turn (commands, failed turns, turns of another ` +
-            "engine), also stored",
+          `${plural(caughtUp, "message")} from outside a finished turn (commands, failed turns, turns of another ` +
+            "engine), stored too",
         ]),
   ];
 }
@@ -274,7 +275,7 @@ const valueCharsMax = 60;
 
 function settingLines({ settings }: Runtime): readonly string[] {
   const changed = changedSettings(settings);
-  if (changed.length === 0) return ["all default"];
+  if (changed.length === 0) return ["all defaults"];
   return changed.map(({ key, env, value, source }) => {
     const shown = firstLine(typeof value === "string" ? value : JSON.stringify(value), valueCharsMax);
     return `${code(`${key}: ${shown}`)} (${source === "environment" ? code(env) : source})`;
@@ -341,11 +342,11 @@ async function compact(request: Request): Promise<readonly string[]> {
 function nextSteps({ outcome, passes }: CompactReport, { freshTailCount }: Settings): readonly string[] {
   switch (outcome.kind) {
     case "waiting":
-      return ["What is folded stays. It continues after your next message, or with `/lcm compact`."];
+      return ["What was folded is kept. It continues after your next message, or with `/lcm compact`."];
     case "failed":
-      return ["What is folded stays. Check what is stored with `/lcm doctor`."];
+      return ["What was folded is kept. Check what is stored with `/lcm doctor`."];
     case "bounded":
-      return ["What is folded stays. Continue with `/lcm compact`."];
+      return ["What was folded is kept. Continue with `/lcm compact`."];
     case "idle":
     case "under":
     case "settled":

@@ -21,7 +21,7 @@ export async function compactNow(runtime: Runtime, read: ReadTranscript, call: C
   if (!isOverflow) await runtime.inOrder(place.sessionKey, async () => drain(lcm, read, place));
   const conversation = await findActive(lcm.store, place);
   if (conversation === null)
-    return { ok: true, compacted: false, reason: needless(call, "nothing is stored of this session yet") };
+    return { ok: true, compacted: false, reason: needless(call, "nothing is stored for this session yet") };
   if (isOverflow && call.tokenBudget !== undefined)
     learnFromOverflow(runtime.memoryOf(place), call.tokenBudget, call.currentTokenCount);
   const request = compactionFor(lcm, conversation, call, modelOf(runtime, call));

@@ -318,7 +318,7 @@ describe("several questions of one session", () => {
       tools: [],
     };
     const one = delegate()(task);
-    const reason = "another question of this session is still being answered";
+    const reason = "another question from this session is still being answered";
     assert.deepEqual(await delegate()(task), { kind: "failed", reason });
     first.resolve("At last.");
     assert.equal((await one).kind, "answered");

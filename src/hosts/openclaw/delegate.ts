@@ -54,7 +54,7 @@ export function createDelegate(deps: DelegateDeps): Delegate {
       model.complete({ ...question, ...(signal && { signal }) }),
     );
     if (completion === null)
-      return { kind: "failed", reason: "another question of this session is still being answered" };
+      return { kind: "failed", reason: "another question from this session is still being answered" };
     if (completion.kind === "text")
       return { kind: "answered", text: completion.text, isCut: completion.finish === "length" };
     return { kind: "failed", reason: `OpenClaw did not answer (${completion.refusal}): ${completion.message}` };

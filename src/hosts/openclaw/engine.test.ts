@@ -658,14 +658,14 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
   it("reports that nothing is stored of a session", async () => {
     const world = createWorld();
     const result = await checkTruth(world, async () => await world.host.compact(key));
-    assert.deepEqual([result.ok, result.reason], [true, "nothing is stored of this session yet"]);
+    assert.deepEqual([result.ok, result.reason], [true, "nothing is stored for this session yet"]);
     await world.end();
   });
 
   it("reports it before a turn in the words that let the host continue the turn", async () => {
     const world = createWorld();
     const none = await checkTruth(world, async () => await world.host.compact(key, overflow));
-    assert.deepEqual([none.ok, none.reason], [true, "nothing to compact: nothing is stored of this session yet"]);
+    assert.deepEqual([none.ok, none.reason], [true, "nothing to compact: nothing is stored for this session yet"]);
     await world.host.turn(key, { says: "hello" });
     const { ok, reason = "" } = await checkTruth(world, async () => await world.host.compact(key, overflow));
     assert.equal(ok, true);

@@ -121,7 +121,7 @@ describe("a configured summary model", () => {
   });
 });
 
-describe("guarantee 21: a failure of the host's model is told by its status, not by its words", () => {
+describe("guarantee 21: a failure of the host's model is classified by its status, not its text", () => {
   const cases: readonly [string, unknown, Refusal][] = [
     ["401", failure({ status: 401 }), "auth"],
     ["403", failure({ statusCode: 403 }), "auth"],

@@ -42,7 +42,7 @@ export function createHostModel(
         } catch (error) {
           if (!isForbidden(error)) throw error;
           runtime.warnOnce(
-            `summaryModel ${configured} is not used, but the session's own model: OpenClaw lets a plugin choose a model ` +
+            `summaryModel ${configured} is ignored in favour of the session's own model: OpenClaw lets a plugin choose a model ` +
               "only if plugins.entries.lossless-claw.llm.allowModelOverride is true",
           );
           return toCompletion(await ask(request, null), request.signal);

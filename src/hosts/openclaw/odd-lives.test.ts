@@ -253,7 +253,7 @@ describe("a session that was adopted or rewound", () => {
   });
 });
 
-describe("guarantee 14: the live turn appears exactly once, where it takes up one that a kill cut short", () => {
+describe("guarantee 14: the live turn appears exactly once, when it resumes a turn that a kill cut short", () => {
   const place = placeIn("s1");
   const said = "asked of the cranes";
   const isShown = ({ messages }: { readonly messages: readonly HostMessage[] }): boolean =>

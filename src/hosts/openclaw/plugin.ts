@@ -31,7 +31,7 @@ export default {
     for (const name of ["lcm", "lossless"]) {
       api.registerCommand({
         name,
-        description: "Show, check and compact what is stored of this session: status, doctor, compact, help",
+        description: "Show, check and compact what is stored for this session: status, doctor, compact, help",
         acceptsArgs: true,
         requireAuth: true,
         async handler(call) {

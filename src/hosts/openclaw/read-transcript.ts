@@ -205,7 +205,7 @@ class Writer {
     const stored = await this.#nameTurn();
     if (stored !== null) return stored;
     const { sessionKey } = this.#source.place;
-    throw new LcmError("unavailable", `the transcript of ${sessionKey} lacks the end of turn ${key}`, {
+    throw new LcmError("unavailable", `the transcript of ${sessionKey} does not contain the end of turn ${key}`, {
       hint: "the host commits it again before the next turn",
     });
   }

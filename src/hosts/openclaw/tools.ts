@@ -76,7 +76,7 @@ async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: 
   const issued = grants.get(sessionKey);
   const tool = issued?.tools?.find((each) => each.name === name);
   if (issued === undefined || tool === undefined) {
-    const hint = "stop here; no answer is expected any more";
+    const hint = "stop here; the answer is no longer needed";
     return failed(name, new LcmError("denied", "the question has ended, so nothing can be read for it", { hint }));
   }
   const { text, isError } = await tool.run(args, { grant: issued.grant });

@@ -43,7 +43,7 @@ export async function firstRows(readFrom: ReadFrom, cursor: string | null, page:
   if (rows === page.events.length) return page;
   const shorter = await readFrom(cursor, rows);
   if (shorter.kind === "page") return shorter;
-  throw new LcmError("unavailable", "the host's transcript was replaced while it was read");
+  throw new LcmError("unavailable", "the host's transcript was replaced while it was being read");
 }
 
 /** Reads as if the transcript ended at this row. */

@@ -260,7 +260,7 @@ async function replaceDatabase(from: string, path: string, condition: Condition)
 const unavailable = (path: string, cause: unknown): LcmError =>
   new LcmError("unavailable", `${path} could not be replaced: ${errorText(cause)}`, {
     cause,
-    hint: "end the programs that use it, and check that the file is writable",
+    hint: "close the programs that use it, and check that the file is writable",
   });
 
 function pageSizeOf(path: string): number {

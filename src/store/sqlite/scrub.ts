@@ -29,7 +29,7 @@ export function createForgetting(files: ScrubDeps): Pick<Store, "planForget" | "
       const { target } = plan;
       const holders = await holdersOf(files, target, scope);
       if ([...holders.files, ...holders.orphans].map(({ id }) => id).join() !== plan.files.join()) {
-        return { kind: "stale", reason: "other files contain it now than when this was planned" };
+        return { kind: "stale", reason: "the files that contain it have changed since the plan was made" };
       }
       const outcome = await files.write(() => rowSteps.forget(files.deps, scope, plan));
       if (outcome.kind === "stale") return outcome;

@@ -70,7 +70,7 @@ describe("a host's database", () => {
     const other = openInChild(path);
     const tellings = await Promise.all([openOnce(path), openOnce(path)]);
     const told = [...tellings.flat(), ...(await other.told)];
-    assert.equal(told.filter((line) => line.startsWith("adopted ")).length, 1, told.join("\n"));
+    assert.equal(told.filter((line) => line.startsWith("converted ")).length, 1, told.join("\n"));
     assert.equal(backupsIn(folder).length, 1);
     const store = await openSqliteWorker({ path }, assert.fail);
     await checkSound(store);
@@ -111,7 +111,7 @@ describe("a host's database", () => {
     }
     assert.equal(identify(path), "older_program", "a kill comes in the middle");
     const told = await openOnce(path);
-    assert.match(told.at(-1) ?? "", /^adopted /);
+    assert.match(told.at(-1) ?? "", /^converted /);
     const store = await openSqliteWorker({ path }, assert.fail);
     await checkSound(store);
     await store.close();

@@ -82,7 +82,7 @@ async function adoptAndOpen(options: ThreadOptions, report: (message: string) =>
     report(
       adopted.kind === "unchanged"
         ? `another process has converted ${path} in the meantime`
-        : `adopted ${path}: ${formatCount(adopted.messages)} messages and ${formatCount(adopted.summaries)} summaries; the original is kept as ${adopted.backup}`,
+        : `converted ${path}: ${formatCount(adopted.messages)} messages and ${formatCount(adopted.summaries)} summaries; the original is kept as ${adopted.backup}`,
     );
   }
   return await openSqlite(options);

@@ -24,7 +24,7 @@ import { formatCount } from "../../core/base/format.ts";
 const noSummary = (state: ContextScreen): string | null =>
   selectedRef(state)?.kind === "summary" ? null : "the selected item is not a summary";
 const noItem = (state: ContextScreen): string | null =>
-  selectedRef(state) === null ? "it has no summary or message" : null;
+  selectedRef(state) === null ? "this row is not a summary or message" : null;
 const noPrompt = ({ prompt }: ContextScreen): string | null => (prompt === null ? "still reading" : null);
 
 const open = opens<ContextScreen>((state) => {

@@ -101,7 +101,7 @@ describe("which conversations are listed", () => {
     const kept = after(typing, key("enter")).state;
     assert.equal(conversationsModule.isTyping?.(kept), false);
     assert.deepEqual(ids(kept), [1]);
-    assert.match(screen(kept), /matching “fEr”/);
+    assert.match(screen(kept), /matching "fEr"/);
     assert.deepEqual(ids(after(kept, act("escape")).state), [1, 2, 3]);
     assert.deepEqual(ids(listing(rows, act("/"), key("scout", "scout"))), [2]);
     assert.deepEqual(ids(listing(rows, act("/"), key("main:3", "main:3"))), [3]);

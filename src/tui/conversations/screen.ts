@@ -198,7 +198,7 @@ function check(state: ConversationsScreen, frame: Frame): Step<ConversationsScre
   const isFixed = known.groups.some(({ findings }) => findings.some(({ remedy }) => remedy?.includes(" --fix")));
   const lines = [
     ...findingsLines(page, known.groups, known.checked, false),
-    ...(isFixed ? ["", page.paint.soft("close this and press H to fix what can be derived")] : []),
+    ...(isFixed ? ["", page.paint.soft("close this and press H to fix what can be fixed automatically")] : []),
   ];
   return { state, ...goTo({ kind: "text", title: `findings in conversation ${id}`, lines }) };
 }

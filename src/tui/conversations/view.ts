@@ -239,7 +239,7 @@ function headingLine({ rows, listing, choice, typing }: ConversationsScreen, { c
     return ends(field, paint.soft(count), columns - 1);
   }
   const words = [
-    ...(choice.filter === "" ? [] : [`matching “${oneLine(choice.filter)}”`]),
+    ...(choice.filter === "" ? [] : [`matching "${oneLine(choice.filter)}"`]),
     orderWords[choice.sort],
     ...(choice.isGrouped ? ["grouped by session"] : []),
     ...(choice.agent === null ? [] : [choice.agent === "" ? "without an agent" : `agent ${oneLine(choice.agent)}`]),
@@ -320,7 +320,7 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
   const { conversation, thresholdTokens } = each;
   const { totals, agentId, sessionKey, sessionId, createdAt, caughtUp, lastMessageAt } = conversation;
   const { sentence, tone } = healthOf(state, each);
-  const budgetless = conversation.promptBudget === null ? [paint.soft("default budget: the host gave none")] : [];
+  const budgetless = conversation.promptBudget === null ? [paint.soft("default budget: the host reported none")] : [];
   const time = (at: Timestamp): string => `${clockTime(at, zone)} ${paint.soft(`(${ago(at, now, zone)})`)}`;
   return [
     ...breakLines(nameOf(conversation), columns).map((line) => paint.strong(cut(line, columns))),

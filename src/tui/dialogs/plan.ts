@@ -103,7 +103,7 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
           tone: "bad",
           text: isTooLate(state.phase)
             ? "writing failed; press u to see whether the change was made"
-            : "it cannot be done; nothing was changed",
+            : "this cannot be done; nothing was changed",
         },
       }),
       progress: ({ phase, ...state }, { progress }) => ({

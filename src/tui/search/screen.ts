@@ -69,7 +69,7 @@ export const searchModule: Module<SearchScreen> = {
       keys: ["enter"],
       short: "open",
       help: "open the message, summary or file",
-      disabled: (state) => (hitsOf(state).length === 0 ? "there are no hits" : null),
+      disabled: (state) => (hitsOf(state).length === 0 ? "there are no matches" : null),
       does: opens(placeOf),
     },
     { keys: ["/", "i"], short: "edit", help: "edit the query", does: edit },
@@ -206,7 +206,7 @@ function draw(state: SearchScreen, frame: Frame): readonly string[] {
 
 const hints = [
   'Type words in any form, or "a phrase" in quotes.',
-  "Press tab to search with a regular expression; it is case-insensitive.",
+  "Press tab to search with a regular expression, case-insensitive unless it has capitals.",
 ];
 
 const howWords = ({ mode, scope, where, conversation }: SearchScreen): string => {
@@ -223,7 +223,7 @@ function countWords(state: SearchScreen): string {
   if (found === null) return state.isSearching ? "searching …" : "";
   if (found.kind === "refused") return "";
   const isAll = !found.caveats.some(({ kind }) => kind === "limit");
-  const count = isAll ? plural(found.hits.length, "hit") : `first ${plural(found.hits.length, "hit")}`;
+  const count = `${isAll ? "" : "first "}${plural(found.hits.length, "match", "matches")}`;
   return found.hits.length === 0 ? "" : count;
 }
 

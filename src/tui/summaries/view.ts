@@ -205,7 +205,7 @@ function lineOf(row: Row, { summaries, messages }: Known): Line {
       const [first, last] = [messages.get(row.first), messages.get(row.last)];
       const words = {
         tail: "the fresh tail",
-        older: "not summarized yet",
+        older: "not summarised yet",
         anywhere: "somewhere among the oldest items",
       };
       return {

@@ -156,7 +156,7 @@ describe("the rewrite dialog for many summaries", () => {
     for (let times = 0; times < 5; times++) step = answered(answered(step, "new"), stale);
     assert.match(screen(step), /2\/2/);
     step = answered(answered(step, "new"), written());
-    assert.match(screen(step), /sum_0000000000000000: other processes keep changing it/);
+    assert.match(screen(step), /sum_0000000000000000: it kept changing/);
   });
 
   it("shows a draft again that could not be applied, and stops applying all", () => {

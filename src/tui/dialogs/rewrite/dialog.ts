@@ -107,7 +107,7 @@ export const rewriteModule: Module<RewriteDialog> = {
     {
       keys: ["escape", "q"],
       short: "stop",
-      help: "stop here; what is applied stays",
+      help: "stop here; what was applied is kept",
       when: (state) => during("review")(state) || (!isSingle(state) && isWorking(state)),
       does: stop,
     },
@@ -222,7 +222,7 @@ function applied(state: RewriteDialog, result: AppliedDraft, frame: Frame): Step
     return troubled(state, trouble, { kind: "rewriteDraft", target, isFresh: false });
   }
   if (work.stales + 1 >= stalesMax)
-    return settle(state, { target, status: "unusable", reason: "other processes keep changing it" }, frame);
+    return settle(state, { target, status: "unusable", reason: "it kept changing" }, frame);
   const step = proceed({ ...state, work: { ...work, stales: work.stales + 1 } }, frame);
   return { ...step, notice: { tone: "info", text: `${result.reason}: drafting it again` } };
 }

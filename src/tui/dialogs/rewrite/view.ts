@@ -261,7 +261,7 @@ function drawTrouble(state: RewriteDialog, trouble: Trouble, frame: Frame): read
   const targets = targetsOf(state);
   const keys = isSingle(state)
     ? ["↵ yes", "f ask again", "esc no"]
-    : ["↵ yes", state.planned === null ? "esc no" : "esc stops and keeps what is applied"];
+    : ["↵ yes", state.planned === null ? "esc no" : "esc stops and keeps what was applied"];
   const head = isSingle(state)
     ? targets.slice(0, 1).flatMap((target) => headLines(target, frame))
     : state.planned === null
