@@ -22,7 +22,15 @@ import { planUndo, undo } from "./journal/undo.ts";
 import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
 import { append } from "./conversation/append.ts";
 import { fold } from "./conversation/fold.ts";
-import * as opening from "./conversation/open.ts";
+import {
+  open,
+  openSegment,
+  openSession,
+  setHidden,
+  setPromptBudget,
+  setSession,
+  setTitle,
+} from "./conversation/open.ts";
 import { journalGone } from "./journal/record.ts";
 
 /** Methods that need more than rows: content, the search index, the clock or the database file. */
@@ -59,7 +67,13 @@ const appendAndJournal: WriteScript<"append"> = function* (deps, id, appended, o
 };
 
 export const writes = {
-  ...opening,
+  open,
+  openSegment,
+  openSession,
+  setTitle,
+  setHidden,
+  setSession,
+  setPromptBudget,
   append: appendAndJournal,
   fold,
   dissolve,
