@@ -1,7 +1,7 @@
 /** Gives out ids and numbers, and records which conversation is active in each session. */
 
 import { LcmError } from "../core/base/errors.ts";
-import { idDigits, type ConversationId } from "../core/model/types.ts";
+import { idDigits, numbersPerConversation, type ConversationId } from "../core/model/types.ts";
 import { count, sql, type Script, type ScriptDeps } from "./script.ts";
 
 /** A new number for a conversation or a change. Numbers are never reused. */
@@ -10,6 +10,13 @@ export const freshNumber = (kind: "conversations" | "changes"): Script<number> =
     sql`INSERT INTO registry (kind, number) VALUES (${kind}, 1)
         ON CONFLICT (kind, session_key, agent_id) DO UPDATE SET number = number + 1 RETURNING number`,
   );
+
+/** A number for a row of a conversation. Throws if the conversation has used all of them. */
+export function checkNumber(id: ConversationId, number: number, rows: "messages" | "summaries" = "messages"): number {
+  if (number < numbersPerConversation) return number;
+  const message = `conversation ${id} is full: it has had ${numbersPerConversation - 1} ${rows}`;
+  throw new LcmError("unavailable", message, { hint: "reset the session: messages that follow go to a new segment" });
+}
 
 /** The 16 digits of a new summary's or file's id in a conversation. */
 export function* freshDigits(

@@ -6,10 +6,11 @@
 
 import { textOfParts } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import { forgottenMark, messageIdOf, numbersPerConversation, seqOf } from "../../core/model/types.ts";
+import { forgottenMark, messageIdOf, seqOf } from "../../core/model/types.ts";
 import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Part } from "../../core/model/types.ts";
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
+import { checkNumber } from "../registry.ts";
 import { count, first, int, sql, text } from "../script.ts";
 import type { Row, Script, ScriptDeps, Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
@@ -165,9 +166,8 @@ function* store(deps: ScriptDeps, id: ConversationId, end: End, stored: Stored, 
     return;
   }
   const { message } = item;
-  const messageId = lost?.messageId ?? messageIdOf(id, end.nextSeq);
+  const messageId = lost?.messageId ?? messageIdOf(id, checkNumber(id, end.nextSeq));
   end.nextSeq = Math.max(end.nextSeq, seqOf(messageId) + 1);
-  if (end.nextSeq > numbersPerConversation) throw full(id);
   yield messageRows(messageId, id, message, end.now);
   if (lost !== null) yield* reindex("messages", messageId);
   stored.messages.push(messageId);
@@ -183,11 +183,6 @@ function* store(deps: ScriptDeps, id: ConversationId, end: End, stored: Stored, 
   stored.shown += 1;
   stored.shownTokens += message.tokens;
 }
-
-const full = (id: ConversationId): LcmError =>
-  new LcmError("unavailable", `conversation ${id} is full: it has ${numbersPerConversation - 1} messages`, {
-    hint: "reset the session: messages that follow go to a new segment",
-  });
 
 function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
   return (yield* count(sql`SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey}`)) === 1;

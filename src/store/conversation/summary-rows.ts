@@ -2,7 +2,7 @@
 
 import { idIn } from "../../core/model/types.ts";
 import type { ContextItem, ConversationId, NewSummary, SummaryId } from "../../core/model/types.ts";
-import { freshDigits } from "../registry.ts";
+import { checkNumber, freshDigits } from "../registry.ts";
 import { count, sql } from "../script.ts";
 import type { Script, ScriptDeps } from "../script.ts";
 
@@ -69,7 +69,7 @@ export function* freshSearchId(id: ConversationId): Script<number> {
     sql`UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ${id}
         RETURNING last_summary`,
   );
-  return idIn(id, number);
+  return idIn(id, checkNumber(id, number, "summaries"));
 }
 
 function* freshSummaryId(deps: ScriptDeps, id: ConversationId): Script<SummaryId> {

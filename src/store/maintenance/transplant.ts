@@ -10,6 +10,7 @@ import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
 import { journalled, saysOfItself, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
+import { checkNumber } from "../registry.ts";
 import { asMessage, asSummary, toSummaryId } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
 import type { ReadScript, Row, Script, ScriptDeps, WriteScript } from "../script.ts";
@@ -222,7 +223,7 @@ function* copyMessages(
   const copies = new Map<MessageId, MessageId>();
   const batch = deps.hex16();
   for (const [id, { at, origin }] of messages) {
-    const messageId = messageIdOf(target, seq++);
+    const messageId = messageIdOf(target, checkNumber(target, seq++));
     copies.set(id, messageId);
     if (at > newest) newest = at;
     yield sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
