@@ -36,7 +36,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       const obstacles = await blockedBy(scene, change);
       assert.match(obstacles.map(({ message }) => message).join(), /forgotten/);
       const forgotten = (await store.journal({ limit: 1 }))[0]?.change ?? 0;
-      assert.match(of(await blockedBy(scene, forgotten), 0).message, /cannot be taken back/);
+      assert.match(of(await blockedBy(scene, forgotten), 0).message, /cannot be undone/);
       await rewrite(store, of(leaves, 5), "leaf without it");
     });
 
@@ -46,7 +46,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       await forget(store, { kind: "secret", text: "hunter2-of-the-new-text" });
       const obstacle = await onlyBlocker(scene, change);
       assert.equal(obstacle.change, null, "there is no change to undo first");
-      assert.match(obstacle.message, new RegExp(`^${of(leaves, 5)} was changed since by change .* for good$`));
+      assert.match(obstacle.message, new RegExp(`^${of(leaves, 5)} was changed since by change .* cannot be undone$`));
       await rewrite(store, of(leaves, 5), "leaf without it");
     });
 
@@ -84,7 +84,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
         await forget(store, { kind: "secret", text: secret });
         for (const { change } of held) {
           const obstacles = await blockedBy(scene, change);
-          assert.match(obstacles.map(({ message }) => message).join(), /what was there before has been forgotten/);
+          assert.match(obstacles.map(({ message }) => message).join(), /the previous text has been forgotten/);
         }
         assert.ok(journalIn(scene.path).every(({ text }) => !text.includes(secret)));
         assert.equal((await store.context(talk.id)).length, 9);

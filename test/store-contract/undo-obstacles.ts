@@ -167,7 +167,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await takeBack(store, opened);
       const obstacle = await onlyBlocker(scene, back);
       assert.equal(obstacle.cover, leaf);
-      assert.match(obstacle.message, new RegExp(`^${leaf} stands in the context of conversation ${talk.id} now$`));
+      assert.match(obstacle.message, new RegExp(`^${leaf} is in the context of conversation ${talk.id} now$`));
       assert.deepEqual(await followed(store, back), [`lcm dissolve ${talk.id} --summary ${leaf}`]);
       assert.deepEqual(await store.summaries({ ids: [leaf] }), []);
     });
@@ -195,7 +195,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const held = await store.messages({ conversation: other.id });
       await removeAll(store, talk.id);
       const obstacle = await onlyBlocker(scene, planted);
-      assert.match(obstacle.message, /cannot be taken back: the originals of 12 messages are gone/);
+      assert.match(obstacle.message, /cannot be undone: the originals of 12 messages are gone/);
       assert.equal((await planUndo(store, planted)).obstacles[0]?.remedy, null);
       assert.deepEqual(await store.messages({ conversation: other.id }), held);
     });
@@ -228,7 +228,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const { change, removed } = await scene.store.sweepOrphans();
       assert.equal(removed, 1);
       const obstacle = await onlyBlocker(scene, change ?? 0);
-      assert.match(obstacle.message, /cannot be taken back: it only removed what belonged to nothing/);
+      assert.match(obstacle.message, /cannot be undone: it only removed orphaned rows/);
     });
   });
 }

@@ -170,7 +170,7 @@ export class Passes {
       leftAlone.add(runKey(items, source.targetTokens));
       return;
     }
-    const folded = await store.fold(conversation, items, drafted.summary, forgets);
+    const folded = await store.fold(conversation, items, { ...drafted.summary, forgets });
     if (folded.kind === "stale") {
       this.stale += 1;
       return;

@@ -277,8 +277,7 @@ async function checkMending(list: readonly Damage[]): Promise<boolean> {
     const isIdle = entries.every(
       ({ after, hasTotals }) => !hasTotals && Object.values(after.rows).every((n) => n === 0),
     );
-    if (undone.kind === "blocked")
-      assert.match(undone.obstacles[0]?.message ?? "", /only removed what belonged to nothing/);
+    if (undone.kind === "blocked") assert.match(undone.obstacles[0]?.message ?? "", /only removed orphaned rows/);
     assert.equal(undone.kind, isIdle ? "blocked" : "undone");
     assertSameRows(dumpOfContent(path), rows, "taken back, all is as it was but for references to nothing");
     return true;

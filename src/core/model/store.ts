@@ -363,8 +363,7 @@ export interface Store {
   fold(
     conversation: ConversationId,
     run: readonly ContextItem[],
-    summary: NewSummary,
-    forgets?: number,
+    summary: NewSummary & { readonly forgets?: number },
   ): Promise<Written<{ readonly summary: SummaryId }>>;
   /** Puts a summary's sources back in its place. The summary's row stays, unless purged. */
   dissolve(

@@ -38,7 +38,7 @@ export function* append(
     const same = known.get(key);
     if (same === undefined) {
       known.set(key, contentOf(item));
-      yield* store(deps, id, end, stored, item);
+      yield* store(deps, end, stored, item);
       // A forgotten entry comes again with every replay, and stays forgotten.
     } else if (same !== contentOf(item) && !same.includes(forgottenMark)) differing.push(key);
   }
@@ -72,6 +72,7 @@ export function* append(
 
 /** Where a conversation ends, which moves on with every entry. */
 interface End {
+  readonly id: ConversationId;
   nextSeq: number;
   /** Key of the newest entry, and what it was when the call began. */
   head: string | null;
@@ -102,7 +103,7 @@ function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appenda
     }),
   );
   if (end === null) throw new LcmError("not_found", `there is no conversation ${id}`);
-  return { ...end, gaps: end.hasGaps ? yield* gapsFor(id, appended.map(linkOf)) : [], now: deps.now() };
+  return { id, ...end, gaps: end.hasGaps ? yield* gapsFor(id, appended.map(linkOf)) : [], now: deps.now() };
 }
 
 /** What a call has stored so far: `shown` in the context. */
@@ -127,7 +128,7 @@ type Arrival =
   /** Continues another entry than the newest: the host went back, or that entry is not stored yet. */
   | { readonly kind: "rewind"; readonly to: string; readonly fills: null };
 
-function* classify(id: ConversationId, { gaps, head }: End, item: Appendable): Script<Arrival> {
+function* classify({ id, gaps, head }: End, item: Appendable): Script<Arrival> {
   const { key, parentKey } = linkOf(item);
   const fills = gapOf(gaps, { key, parentKey, kind: item.kind });
   // An entry that continues the newest one is the newest, even if an abandoned branch was missing it.
@@ -140,11 +141,12 @@ function* classify(id: ConversationId, { gaps, head }: End, item: Appendable): S
 
 // ── Storing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function* store(deps: ScriptDeps, id: ConversationId, end: End, stored: Stored, item: Appendable): Script<void> {
+function* store(deps: ScriptDeps, end: End, stored: Stored, item: Appendable): Script<void> {
+  const { id } = end;
   const { key } = linkOf(item);
   const lost = key === end.headBefore && item.kind === "message" ? yield* freeLostId(id) : null;
   stored.shown -= lost?.places ?? 0;
-  const arrival = yield* classify(id, end, item);
+  const arrival = yield* classify(end, item);
   if (arrival.kind === "rewind") {
     const moved = yield* rewind(deps, id, arrival.to);
     if (moved === null) end.gaps = [...end.gaps, yield* noteGap(id, { parentKey: arrival.to, childKey: key })];

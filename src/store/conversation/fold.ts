@@ -8,12 +8,12 @@ import { adjustTotals } from "../totals.ts";
 import { itemsBetween, mustHave } from "./reads.ts";
 import { insertSummary } from "./summary-rows.ts";
 
-export const fold: WriteScript<"fold"> = function* (deps, id, run, summary, forgets) {
+export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
   const head = run[0];
   const tail = run.at(-1);
   if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold needs at least one item");
   const conversation = yield* mustHave(id);
-  if (forgets !== undefined && conversation.forgets !== forgets)
+  if (summary.forgets !== undefined && conversation.forgets !== summary.forgets)
     return { kind: "stale", reason: "something was forgotten since the run was read" };
   const shown = yield* itemsBetween(id, head.ordinal - 1, tail.ordinal + 1);
   if (!isSameRun(shown, run)) return { kind: "stale", reason: "the context has changed where the run was" };

@@ -1,7 +1,7 @@
 /**
- * Entries that arrive after those which continue them: a line that was unreadable at first and is mended later, a
- * transcript of which the end was stored before the beginning. A child whose parent is not stored leaves a gap; what
- * fills the gap belongs in front of that child, and is no rewind although it does not continue the newest entry.
+ * Places entries that arrive after the entries that continue them, such as a line that was unreadable at first.
+ * A stored child whose parent is missing leaves a gap. An entry that fills the gap goes before that child: it is not a
+ * rewind, although it does not continue the newest entry.
  */
 
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
@@ -9,24 +9,21 @@ import { reads } from "./reads.ts";
 import { all, count, first, int, sql, text, textOrNull } from "../script.ts";
 import type { Script } from "../script.ts";
 import { makeRoom } from "./places.ts";
-import { referencesToNone } from "./missing-rows.ts";
+import { referencesToMissing } from "./missing-rows.ts";
 
-/** A parent that is not stored, the child that names it, and the newest entry that was put in front of that child. */
+/** A missing parent, the child that names it, and the last entry that was placed before that child. */
 export interface Gap {
   readonly parentKey: string;
   readonly childKey: string;
   lateKey: string | null;
 }
 
-/** No conversation has this id: a lookup that is not wanted costs nothing. */
+/** No conversation has this id, so a lookup with it is free. */
 const nowhere = -1;
 
 type Linked = { readonly key: string; readonly parentKey?: string | null | undefined };
 
-/**
- * The gaps that these entries can belong into. A host may name parents it never sends, so the others stay where they are;
- * and SQLite, which would look through them all, is told which index to use.
- */
+/** The gaps that these entries may fill. A host may leave many gaps, so the index is named: SQLite would scan them all. */
 export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script<Gap[]> {
   const keys = entries.map(({ key }) => key);
   const parents = entries.flatMap(({ parentKey }) => parentKey ?? []);
@@ -57,7 +54,7 @@ export function* noteGap(
   return { parentKey, childKey, lateKey };
 }
 
-/** The gap that an entry belongs into: it is what was missing, it continues what was put there, or it is the root. */
+/** The gap that an entry fills: it is the missing parent, continues what was placed there, or is the root. */
 export function gapOf(
   gaps: readonly Gap[],
   { key, parentKey, kind }: Linked & { readonly kind: "message" | "entry" },
@@ -69,8 +66,8 @@ export function gapOf(
 }
 
 /**
- * Moves a gap on to the entry that was put into it; or closes it, and opens another in front of that entry, whose own
- * parent may be as unknown. What the context does not show has no place there: the child then is the one behind it.
+ * Moves a gap on to the entry that was placed in it. The missing parent itself closes the gap, and opens another if its
+ * own parent is missing; an entry that the context does not show leaves that gap to the next child.
  */
 export function* fillGap(
   id: ConversationId,
@@ -95,12 +92,12 @@ function* isStored(id: ConversationId, key: string): Script<boolean> {
   return rows.length > 0;
 }
 
-/** Whether the child of a gap is on a branch that was left. */
+/** Whether the child of a gap is on an abandoned branch. */
 export function* isLeft(id: ConversationId, gap: Gap): Script<boolean> {
   return (yield* ordinalOf(id, gap.childKey)) === null;
 }
 
-/** Frees a place for a message just in front of the child; null when that is on a branch which was left. */
+/** Frees an ordinal just before the child; null if the child is on an abandoned branch. */
 export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Script<number | null> {
   const ordinal = yield* ordinalOf(id, gap.childKey);
   yield sql`UPDATE messages SET late = 1, aside = ${ordinal === null ? "branch" : null} WHERE message_id = ${messageId}`;
@@ -108,7 +105,7 @@ export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Scr
   return ordinal;
 }
 
-/** Where the context holds an entry, in a summary or itself, looked for from the newest on; an entry that is no message stands with the next that is one. */
+/** The ordinal of the context item that shows or covers an entry; for one that is not a message, of the next message. */
 export function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
   const child = yield* first(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
@@ -136,7 +133,7 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
  */
 export function* freeLostId(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
   const newest = yield* count(sql`SELECT max(message_id) FROM messages WHERE conversation_id = ${id}`);
-  const [lost, ...others] = (yield* referencesToNone(id)).gone.filter(({ message }) => message > newest);
+  const [lost, ...others] = (yield* referencesToMissing(id)).gone.filter(({ message }) => message > newest);
   if (lost === undefined || others.length > 0 || lost.summary !== null) return null;
   const { message: messageId } = lost;
   yield sql`DELETE FROM message_parts WHERE message_id = ${messageId}`;

@@ -1,17 +1,18 @@
-/** References to rows that are missing, and rows that came back. */
+/** Finds references to missing rows, and missing messages that an import has brought back. */
 
 import type { Row, Script } from "../script.ts";
 import type { DanglingReference, Skeleton } from "../../core/model/store.ts";
 import { all, int, sql, text } from "../script.ts";
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
+
 export const toDangling = (row: Row): DanglingReference => ({
   table: text(row, "table_name"),
   from: String(row["from_id"]),
   to: String(row["to_id"]),
 });
 
-/** References out of this conversation, or to nothing. */
+/** References to missing rows, or to rows of other conversations. */
 export const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
   all(
     sql`SELECT 'context_items' AS table_name, c.ordinal AS from_id, c.message_id AS to_id FROM context_items c
@@ -35,10 +36,10 @@ export const danglingIn = (id: ConversationId): Script<readonly DanglingReferenc
   );
 
 /**
- * References to messages that have no row: whether the message is gone, or an import has brought it back, with another
- * number. A context is mended by leaving such an item out; then the journal still knows of it.
+ * References to missing messages: still gone, or brought back by an import under another number. A fix removes such an
+ * item from the context; the journal then still names it.
  */
-export function* referencesToNone(
+export function* referencesToMissing(
   id: ConversationId,
 ): Script<{ readonly gone: Skeleton["gone"]; readonly back: Skeleton["gone"] }> {
   const named = yield* all(
@@ -66,9 +67,9 @@ export function* referencesToNone(
   };
 }
 
-/** Of these, the ones whose follower follows a message that was stored later than itself, and whose line is whole. */
+/** Those whose next message now has a parent that was stored after it, with no gap before that parent. */
 function* cameBack(id: ConversationId, ids: readonly MessageId[]): Script<ReadonlySet<unknown>> {
-  // One walk over the conversation, however many are gone: looking for each follower would read as far every time.
+  // One walk over the conversation: a query per missing message would read as far every time.
   const rows = yield sql`WITH walked AS (
         SELECT id, is_gone, min(iif(is_gone, NULL, id)) OVER (ORDER BY id DESC) AS follower FROM (
           SELECT message_id AS id, 0 AS is_gone FROM messages WHERE conversation_id = ${id}

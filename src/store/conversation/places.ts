@@ -1,4 +1,4 @@
-/** Places in the context: opening a summary up into its sources, and making room between neighbours. */
+/** Changes places in the context: replaces a summary with its sources, and frees ordinals between neighbours. */
 
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { Script, ScriptDeps } from "../script.ts";
@@ -14,14 +14,13 @@ export const summaryAt = (id: ConversationId, ordinal: number): Script<{ id: str
     (row) => ({ id: text(row, "summary_id"), tokens: int(row, "token_count") }),
   );
 
-/** Replaces the summary at a place by its sources. */
 export function* replaceItem(
   deps: ScriptDeps,
   id: ConversationId,
   ordinal: number,
 ): Script<{ readonly items: number; readonly shifted: number }> {
   const summary = yield* summaryAt(id, ordinal);
-  assert(summary !== null, "only a summary that is in the context can be opened up");
+  assert(summary !== null, "only a summary in the context can be replaced by its sources");
   const sources = yield* all(
     sql`SELECT l.ordinal, l.message_id, NULL AS summary_id, m.token_count FROM summary_messages l
           JOIN messages m USING (message_id) WHERE l.summary_id = ${summary.id}
@@ -37,7 +36,7 @@ export function* replaceItem(
   );
   if (sources.length === 0) {
     throw new LcmError("invalid", `${summary.id} has no sources to return to the context`, {
-      hint: "it was carried over from an earlier conversation, or its links are damaged: `lcm doctor` tells",
+      hint: "it was carried over from an earlier conversation, or its links are damaged: run `lcm doctor`",
     });
   }
   const shifted = yield* makeRoom(id, ordinal, sources.length);
@@ -59,7 +58,7 @@ export function* replaceItem(
   return { items: sources.length, shifted };
 }
 
-/** Moves later items up until `wanted` places from `ordinal` on are free but for the first; tells how many moved. */
+/** Moves later items up until `wanted` ordinals from `ordinal` on are free, except the first; returns how many moved. */
 export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): Script<number> {
   const moves = yield* roomFor(id, ordinal, wanted);
   for (const move of moves.toReversed()) {
@@ -68,7 +67,7 @@ export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): 
   return moves.length;
 }
 
-/** Read in pages: mostly the first few have a gap among them. */
+/** Read in pages: the first few ordinals usually have a gap. */
 export const pageSize = 1_000;
 
 export function* roomFor(id: ConversationId, ordinal: number, wanted: number): Script<readonly Move[]> {

@@ -1,4 +1,4 @@
-/** What can be asked of the store: one script per question of the port, none of which changes anything. */
+/** Reads conversations, contexts, messages, summaries, files, grants and model usage. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import { messageIdOf, numbersPerConversation } from "../../core/model/types.ts";
@@ -27,7 +27,7 @@ import {
 import { all, first, int, one, sql, statement, text } from "../script.ts";
 import type { ReadScripts, Row, Script, Statement } from "../script.ts";
 
-/** SQLite's way of saying "no limit". */
+/** SQLite's value for "no limit". */
 const unlimited = -1;
 const lowest = Number.MIN_SAFE_INTEGER;
 const highest = Number.MAX_SAFE_INTEGER;
@@ -121,7 +121,7 @@ export const reads = {
   },
 
   *sources(ids) {
-    // Many ids come as one JSON text: a fifth of the time of as many rows.
+    // One JSON text per summary takes a fifth of the time of a row per source.
     const rows = yield sql`SELECT asked.value AS summary_id,
         (SELECT json_group_array(message_id ORDER BY ordinal) FROM summary_messages
          WHERE summary_id = asked.value) AS messages,
@@ -228,23 +228,22 @@ export const reads = {
 export function* mustHave(id: ConversationId): Script<Conversation> {
   const found = yield* reads.conversation(id);
   if (found === null) {
-    throw new LcmError("not_found", `there is no conversation ${id}`, { hint: "`lcm conversations` lists them" });
+    throw new LcmError("not_found", `there is no conversation ${id}`, { hint: "run `lcm conversations` to list them" });
   }
   return found;
 }
 
-/** The id of a seq that may lie outside the conversation's numbers. */
+/** The id for a seq, clamped to the conversation's numbers. */
 const idWithin = (id: ConversationId, seq: number): MessageId =>
   messageIdOf(id, Math.min(Math.max(seq, 0), numbersPerConversation));
 
-/** Items with larger ordinals than one and smaller than another, oldest first. */
+/** Items between two ordinals, both excluded, oldest first. */
 export const itemsBetween = (id: ConversationId, after: number, before: number): Script<readonly ContextItem[]> =>
   all({ parts: windows.any.oldest, values: [id, after, before, unlimited] }, toContextItem);
 
 /**
- * One statement for each kind and each end, since a plan fits one of them: from the end that is kept, messages are
- * walked to along the context, past the summaries in between, which are few; summaries, which may be few among a
- * million messages, by an index of their own.
+ * One statement per kind and end, so that each gets a plan of its own: messages by walking the context from the kept end,
+ * summaries, which may be few among a million messages, by their own index.
  */
 const windowOf = (filter: string, index = ""): Readonly<Record<"oldest" | "newest", readonly string[]>> => {
   const ordered = (order: "ASC" | "DESC"): readonly string[] => [
@@ -267,7 +266,7 @@ const windows = {
   summary: windowOf("c.item_type = 'summary' AND", "INDEXED BY context_items_summaries_idx"),
 } as const;
 
-/** What was found of what was asked for, in the order asked. */
+/** What was found, in the order of the request. */
 function inOrder<Key, T>(asked: readonly Key[], found: readonly T[], keyOf: (each: T) => Key): readonly T[] {
   const known = new Map(found.map((each) => [keyOf(each), each]));
   return asked.map((key) => known.get(key)).filter((each) => each !== undefined);
@@ -287,18 +286,18 @@ function* withParts(rows: readonly Row[]): Script<readonly Message[]> {
   return rows.map((row) => toMessage(row, partsOf.get(int(row, "message_id")) ?? []));
 }
 
-/** Ids without a gap, as those of an uncompacted stretch are, can be read in one go, which is a third cheaper. */
+/** Consecutive ids, as of messages that were not folded, are read as a range, which is a third cheaper. */
 function rangeOf(ids: readonly number[]): { readonly first: number; readonly last: number } | null {
   const [first] = ids;
   if (first === undefined || ids.some((id, at) => id !== first + at)) return null;
   return { first, last: first + ids.length - 1 };
 }
 
-/** The file of a conversation that was stored with this content, if there is one. */
+/** The file of a conversation with this content. */
 export const fileWith = (id: ConversationId, contentHash: string): Statement =>
   sql`SELECT * FROM large_files WHERE conversation_id = ${id} AND content_hash = ${contentHash}`;
 
-/** Those of these ids that are files' of ours. */
+/** Those of these ids that are stored files. */
 export const storedAmong = (ids: readonly FileId[]): Script<readonly FileId[]> =>
   all(
     sql`SELECT file_id FROM large_files WHERE file_id IN (SELECT value FROM json_each(${ids}))`,

@@ -1,10 +1,9 @@
 /**
- * Rewinds. A host can go back to an earlier message and continue from there. Every branch stays stored; the context
- * holds the active one: the messages from the root to the newest. Messages on a branch that was left are set aside,
- * and return if the host goes back to them.
+ * Rewinds the context to an earlier message, from which the host continues. Every branch stays stored; the context shows
+ * the active one. Messages of an abandoned branch are set aside, and return if the host goes back to them.
  *
- * Parents are mostly stored before their children, and the active branch is then in the order of `seq`. A message that
- * stands behind one stored after it is marked as late: its place in the context alone tells where it belongs.
+ * The active branch is in the order of `seq`, except for messages marked as late: only their place in the context shows
+ * where they belong.
  */
 
 import { messageIdOf } from "../../core/model/types.ts";
@@ -19,14 +18,11 @@ import { replaceItem } from "./places.ts";
 
 export interface Rewound {
   readonly lastOrdinal: number;
-  /** Places that left the context and named a message or summary that is lost. To be journalled, as a trace of the loss. */
+  /** Removed context items whose message or summary is missing. The caller journals them, as a trace of the loss. */
   readonly gone: readonly Row[];
 }
 
-/**
- * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then
- * the host tells us of a parent we were never given, and continuing is all that can be done.
- */
+/** Makes the message with this key the newest of the context. Null if the key is unknown: the host never sent it. */
 export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string): Script<Rewound | null> {
   const path = yield* pathToActive(id, parentKey);
   if (path === null) return null;
@@ -49,7 +45,7 @@ export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string)
   return { lastOrdinal, gone };
 }
 
-/** The newest of the active branch, of those that stand in the order of `seq`. */
+/** The seq of the newest message of the active branch, ignoring late ones and copies. */
 const newestActive = (id: ConversationId): Script<number> =>
   count(
     sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
@@ -58,11 +54,11 @@ const newestActive = (id: ConversationId): Script<number> =>
 
 interface Path {
   readonly anchor: Anchor;
-  /** Messages of a branch left earlier that come back, oldest first; the `seq` of one that came late is -1. */
+  /** Messages of an abandoned branch that return, oldest first; the `seq` of a late one is -1. */
   readonly returning: readonly { readonly messageId: number; readonly seq: number; readonly tokens: number }[];
 }
 
-/** The newest message of the active branch that is kept; where no message is named, what was said up to a `seq` is. */
+/** The newest message that is kept; without a key, everything up to a `seq` is kept. */
 interface Anchor {
   readonly key: string | null;
   readonly seq: number;
@@ -102,7 +98,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     key = step.parent;
     if (step.seq !== -1) oldestSeq = step.seq;
   }
-  // The way ends at a message that names no parent: what was said before it is what it continues.
+  // The path ends at a message without a parent: it continues the active message before it.
   const anchorSeq = yield* count(
     sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND message_id < ${messageIdOf(id, oldestSeq)}
           AND aside IS NULL ORDER BY message_id DESC LIMIT 1`,
@@ -110,7 +106,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
   return { anchor: { key: null, seq: anchorSeq }, returning: returning.reverse() };
 }
 
-/** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */
+/** Removes everything after the anchor from the context. A summary that reaches across the cut is dissolved first. */
 function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<readonly Row[]> {
   const gone: Row[] = [];
   let place = anchor.key === null ? null : yield* ordinalOf(id, anchor.key);
@@ -145,14 +141,14 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
       });
       continue;
     }
-    // Only a summary of messages that are leaving is opened up; what it stood for is then cut item by item.
+    // A summary that covers leaving messages is replaced by its sources, which are then cut one by one.
     const isKept =
       place === null
         ? (yield* newestSeqBelow(summary)) <= anchor.seq
         : ordinal === place && (yield* lastKeyBelow(summary)) === anchor.key;
     if (isKept) return gone;
     if (!(yield* hasSources(summary))) {
-      // Nothing is left of what it stood for, all of which comes after the cut: it leaves as it is.
+      // Its sources are missing, and all came after the cut.
       yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
       yield* adjustTotals(deps, id, { contextItems: -1, contextTokens: -tokens });
       continue;
@@ -177,7 +173,7 @@ function* newestSeqBelow(summary: string): Script<number> {
   );
 }
 
-/** The key of the last message that a summary stands for. */
+/** The key of the last message that a summary covers. */
 const lastKeyBelow = (summary: string): Script<string | null> =>
   first(
     sql`WITH RECURSIVE last(summary_id) AS (

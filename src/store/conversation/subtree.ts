@@ -1,7 +1,6 @@
 /**
- * What lies below a summary, so that a reader can choose what to expand: a walk down the sources, level by level, that
- * ends at a bound. A statement answers for a whole level, so the cost is that of the summaries and messages below. It
- * never leaves the conversation, even where a damaged graph does.
+ * Lists the summaries below a summary, so that a reader can choose what to expand. Walks the sources level by level, one
+ * statement each, up to a bound. Never leaves the conversation, even if a damaged graph does.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
@@ -24,7 +23,7 @@ export const manifest: ReadScript<"manifest"> = function* (root, summariesMax) {
 
   const below = new Map<SummaryId, Node[]>([[root, []]]);
   const own = new Map<SummaryId, Amount>();
-  /** Those with sources that were not looked at. */
+  /** Summaries whose sources were not all read. */
   const unfinished = new Set<SummaryId>();
   let left = Math.max(0, summariesMax);
   let level: readonly Pick<Node, "id" | "depth">[] = [{ id: root, depth }];
@@ -38,9 +37,9 @@ export const manifest: ReadScript<"manifest"> = function* (root, summariesMax) {
     }
     const found = yield* sourcesOf(condensed, conversation, left + 1);
     const cut = found[left];
-    // Sources come in the order of the level: from the first that is cut off on, nobody's are complete.
+    // Sources come in the order of the level: from the first that is cut off on, none are complete.
     if (cut !== undefined) for (const id of condensed.slice(condensed.indexOf(cut.above))) unfinished.add(id);
-    // Each once: a damaged graph may lead to the same summary twice, or in a circle.
+    // Each once: a damaged graph may reach a summary twice, or in a circle.
     const news = found.slice(0, left).filter(({ id }) => !below.has(id) && below.set(id, []));
     for (const node of news) below.get(node.above)?.push(node);
     left -= news.length;
@@ -68,7 +67,7 @@ const sum = (one: Amount | null, other: Amount | null): Amount | null =>
 
 type Node = Omit<ManifestRow, "level" | "messages"> & { readonly above: SummaryId };
 
-/** The summaries that these were made from, in the order of both. */
+/** The summaries that these were made from, in order. */
 const sourcesOf = (ids: readonly SummaryId[], conversation: ConversationId, most: number): Script<readonly Node[]> =>
   all(
     sql`SELECT above, s.summary_id, s.depth, s.token_count, s.earliest_at, s.latest_at,
@@ -82,7 +81,7 @@ const sourcesOf = (ids: readonly SummaryId[], conversation: ConversationId, most
   );
 
 const openingWidth = 100;
-/** More than an excerpt of that width looks at. */
+/** More than an excerpt of that width reads. */
 const openingRead = 4 * openingWidth;
 
 const toNode = (row: Row): Node => ({
@@ -95,7 +94,7 @@ const toNode = (row: Row): Node => ({
   opening: excerpt(text(row, "opening"), { from: 0, to: 0 }, openingWidth),
 });
 
-/** The messages that each was made from itself; those without any are left out. */
+/** How many messages each was made from directly; summaries without any are left out. */
 const messagesOf = (
   ids: readonly SummaryId[],
   conversation: ConversationId,

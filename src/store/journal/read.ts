@@ -1,7 +1,4 @@
-/**
- * Reading the journal that change.ts writes: steps with their rows as they were put down, for whoever takes them back;
- * and the same told in the words of the core.
- */
+/** Reads the journal: steps with the row images that undo needs, and as entries of the core. */
 
 import type { JournalFilter } from "../../core/model/changes.ts";
 import { isSummaryId, operations } from "../../core/model/types.ts";
@@ -15,7 +12,7 @@ import type { Json } from "../../core/base/json.ts";
 
 export interface StoredStep {
   readonly entry: JournalEntry;
-  /** Null where it says nothing that could be put back: a removal, or what was forgotten. */
+  /** Null if nothing can be restored from it: a removal, or forgotten text. */
   readonly before: Trace | null;
   readonly after: Trace | null;
 }
@@ -40,10 +37,10 @@ export function* steps({ conversation, change, limit }: JournalFilter): Script<r
 const asOperation = wordOf(operations);
 
 function toStep(row: Row): StoredStep {
-  const told = fieldsIn(text(row, "after_json"));
+  const fields = fieldsIn(text(row, "after_json"));
   const [before, after] = [traceIn(text(row, "before_json")), traceIn(text(row, "after_json"))];
   const list = (name: string): readonly Json[] => {
-    const values = told[name];
+    const values = fields[name];
     return Array.isArray(values) ? values : [];
   };
   const entry: JournalEntry = {
@@ -56,7 +53,7 @@ function toStep(row: Row): StoredStep {
     before: touchedBy(before?.rows ?? []),
     after: touchedBy(after?.rows ?? []),
     hasTotals: after?.totals !== undefined,
-    undoes: typeof told["undoes"] === "number" ? told["undoes"] : null,
+    undoes: typeof fields["undoes"] === "number" ? fields["undoes"] : null,
     undoneBy: row["undone_by"] === null ? null : int(row, "undone_by"),
     marked: list("summaries").filter((id) => typeof id === "string" && isSummaryId(id)),
     removed: list("conversations")
@@ -95,13 +92,15 @@ function touchedBy(images: readonly Image[]): Touched {
 }
 
 function traceIn(json: string): Trace | null {
-  const told = fieldsIn(json);
-  if (!Array.isArray(told["rows"])) return null;
-  const trace = told as unknown as Trace;
+  const fields = fieldsIn(json);
+  if (!Array.isArray(fields["rows"])) return null;
+  const trace = fields as unknown as Trace;
   return trace.rows.every(({ table }) => isTable(table)) ? trace : null;
 }
 
 function fieldsIn(json: string): Readonly<Record<string, Json | undefined>> {
-  const told: Json = JSON.parse(json);
-  return typeof told === "object" && told !== null && !Array.isArray(told) ? (told as Record<string, Json>) : {};
+  const fields: Json = JSON.parse(json);
+  return typeof fields === "object" && fields !== null && !Array.isArray(fields)
+    ? (fields as Record<string, Json>)
+    : {};
 }

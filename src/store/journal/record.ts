@@ -1,7 +1,6 @@
 /**
- * Changes that can be taken back. A step of a change is journalled as the rows it touched, as they were and as they
- * became; putting one of the two back is the same work for every operation. Totals and search entries follow from the
- * rows, so no image holds them. `undo.ts` decides whether a step may be taken back.
+ * Journals the steps of a change as images of the rows it touched, before and after, and writes such images back.
+ * Totals and search entries are derived from the rows, so no image contains them.
  */
 
 import type { PartOf } from "../../core/model/changes.ts";
@@ -17,7 +16,7 @@ import { adjustTotals, totalsIn } from "../totals.ts";
 import type { TotalsChange } from "../totals.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 
-/** Rows that stand for something, and rows that only tie them together: these are written whole. */
+/** Rows with an identity of their own, and rows that only link them; links are always written whole. */
 const entities = { messages: ["message_id"], summaries: ["summary_id"] } as const;
 const ties = {
   message_parts: ["message_id", "ordinal"],
@@ -30,7 +29,7 @@ export type Table = keyof typeof keys;
 
 export type Columns = Readonly<Record<string, Value>>;
 
-/** A row as it was or should be: the columns that matter, or null where there is no such row. */
+/** A row as it was or should be: some of its columns, or null if there is no such row. */
 export interface Image {
   readonly table: Table;
   readonly key: Columns;
@@ -42,23 +41,23 @@ export interface Step {
   readonly conversation: ConversationId | null;
   readonly subject: string;
   readonly partOf?: PartOf | undefined;
-  /** The change that it takes back. */
+  /** The change that it undoes. */
   readonly undoes?: number;
 }
 
-/** What is put down of a step. JSON in the journal. */
+/** One side of a step, stored as JSON. */
 export interface Trace {
   readonly rows: readonly Image[];
-  /** What a conversation says of itself beside its totals. */
+  /** Times of the conversation. */
   readonly conversation: Columns | null;
-  /** Totals that were set right, not moved: what was added to them. */
+  /** What was added to totals to correct them. */
   readonly totals?: TotalsChange;
 }
 
 // ── Making a step ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Does some work and journals what became of these rows. `columns`: those that it may change; all if left out. */
-export function* recorded<T>(
+/** Does some work and journals how it changed these rows. `columns`: those that it may change; by default all. */
+export function* recordWork<T>(
   deps: ScriptDeps,
   step: Step,
   watched: readonly { readonly table: Table; readonly key: Columns; readonly columns?: readonly string[] }[],
@@ -67,19 +66,18 @@ export function* recorded<T>(
   const before = yield* traceOf(step.conversation, watched);
   const result = yield* work;
   const after = yield* traceOf(step.conversation, watched);
-  return { change: yield* journalled(deps, step, before, after), result };
+  return { change: yield* journalStep(deps, step, before, after), result };
 }
 
 /**
- * Makes rows what these images say, and whatever follows from them. `totals`: what is set right besides; `says`: what
- * the conversation then says of itself. Of copies that a transplant made, nothing is kept when they go.
+ * Writes these images, with everything derived from them, and journals the step. `totals`: a correction besides;
+ * `state`: the conversation's times. The content of removed copies is not journalled: their originals have it.
  */
-export function* replaced(
+export function* replaceRows(
   deps: ScriptDeps,
   step: Step,
   images: readonly Image[],
-  totals?: TotalsChange,
-  says?: Columns | null,
+  { totals, state = null }: { readonly totals?: TotalsChange | undefined; readonly state?: Columns | null } = {},
 ): Script<number> {
   const isOfCopies = step.subject.includes(" → ");
   const watched = images.map(({ table, key, columns }) => ({
@@ -90,13 +88,16 @@ export function* replaced(
   const before = yield* traceOf(step.conversation, watched);
   yield* put(deps, step.conversation, images, before.rows);
   if (totals !== undefined && step.conversation !== null) yield* adjustTotals(deps, step.conversation, totals);
-  if (says !== undefined && says !== null) yield* sayOfItself(step.conversation, says);
+  if (state !== null) {
+    yield sql`UPDATE conversations SET updated_at = ${state["updated_at"] ?? null}
+              WHERE conversation_id = ${step.conversation}`;
+  }
   const after = { ...(yield* traceOf(step.conversation, watched)), ...(totals === undefined ? {} : { totals }) };
-  return yield* journalled(deps, step, before, after);
+  return yield* journalStep(deps, step, before, after);
 }
 
-/** Every applied change of an operator is journalled in the transaction that makes it. The number of the change. */
-export function* journalled(
+/** Returns the number of the change. */
+export function* journalStep(
   deps: ScriptDeps,
   { operation, conversation, subject, partOf, undoes }: Step,
   before: Trace | object,
@@ -109,27 +110,27 @@ export function* journalled(
   return next;
 }
 
-/** Rows that named what does not exist, and stay removed: the database itself would refuse them. */
+/** Journals removed references to missing rows, which an undo cannot restore. */
 export const journalGone = (
   deps: ScriptDeps,
   subject: string,
   gone: Readonly<Record<string, readonly Row[]>>,
   partOf?: PartOf,
 ): Script<number> =>
-  journalled(
+  journalStep(
     deps,
     { operation: "fix", conversation: null, subject, partOf },
     { rows: [], conversation: null, gone },
     { rows: [], conversation: null },
   );
 
-/** Of the step that was just journalled: what a summary said that stood for something forgotten must not stay, nor come back. */
+/** Removes the previous text of a summary that covered something forgotten from its latest step. */
 export function* forgetBefore(summary: SummaryId): Script<void> {
   yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
               SELECT max(journal_id) FROM journal WHERE subject = ${summary})`;
 }
 
-// ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function* traceOf(
   conversation: ConversationId | null,
@@ -137,12 +138,12 @@ function* traceOf(
 ): Script<Trace> {
   const rows: Image[] = [];
   for (const { table, key, columns } of watched) rows.push({ table, key, columns: yield* rowAt(table, key, columns) });
-  return { rows, conversation: yield* saysOfItself(conversation) };
+  return { rows, conversation: yield* stateOf(conversation) };
 }
 
 const generated: ReadonlySet<string> = new Set(["part_id", "seq"]);
 
-/** The row of this key: those columns of it, or all that are not its key; null if there is none. */
+/** The row with this key: these columns, or all except the key; null if there is none. */
 export function* rowAt(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
   const [row] = yield statement(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
   if (row === undefined) return null;
@@ -150,21 +151,16 @@ export function* rowAt(table: Table, key: Columns, columns?: readonly string[]):
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 }
 
-/** For the time of its newest message, and of its last write: put back where nothing was written since. */
-export const saysOfItself = (conversation: ConversationId | null): Script<Columns | null> =>
+/** An undo restores these if nothing was written since. */
+export const stateOf = (conversation: ConversationId | null): Script<Columns | null> =>
   first(sql`SELECT updated_at, last_message_at FROM conversations WHERE conversation_id = ${conversation}`, (row) => ({
     updated_at: text(row, "updated_at"),
     last_message_at: textOrNull(row, "last_message_at"),
   }));
 
-/** The time of its newest message follows from its messages. */
-function* sayOfItself(conversation: ConversationId | null, { updated_at }: Columns): Script<void> {
-  yield sql`UPDATE conversations SET updated_at = ${updated_at ?? null} WHERE conversation_id = ${conversation}`;
-}
+// ── Writing rows ───────────────────────────────────────────────────────────────────────────────────────────────
 
-// ── Putting rows there ───────────────────────────────────────────────────────────────────────────────────────────────
-
-/** What ties rows together goes first and comes last, so that at no moment anything points to nothing. */
+/** Links are removed first and inserted last, so that no link ever refers to a missing row. */
 function* put(
   deps: ScriptDeps,
   conversation: ConversationId | null,
@@ -172,18 +168,18 @@ function* put(
   before: readonly Image[],
 ): Script<void> {
   const totalsBefore = yield* totalsOf(conversation, images);
-  const bound = images.filter(({ table }) => table in ties);
-  const standing = images.flatMap((image, at) =>
+  const links = images.filter(({ table }) => table in ties);
+  const rows = images.flatMap((image, at) =>
     image.table in ties ? [] : [{ image, was: before[at]?.columns ?? null }],
   );
-  for (const { table, key } of bound) yield* remove(table, key);
-  // What was made from others goes before them, and messages go last.
-  const going = standing.filter(({ image, was }) => image.columns === null && was !== null).toReversed();
+  for (const { table, key } of links) yield* remove(table, key);
+  // Summaries go before their sources, and messages last.
+  const going = rows.filter(({ image, was }) => image.columns === null && was !== null).toReversed();
   for (const { image } of going) if (image.table === "summaries") yield* removeEntity(image);
   for (const { image } of going) if (image.table === "messages") yield* removeEntity(image);
-  for (const { image, was } of standing) if (image.columns !== null) yield* store(image, was);
-  for (const image of bound) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
-  for (const { image, was } of standing)
+  for (const { image, was } of rows) if (image.columns !== null) yield* store(image, was);
+  for (const image of links) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
+  for (const { image, was } of rows)
     if (image.columns !== null && (was === null || "content" in image.columns))
       yield* reindex(image.table === "messages" ? "messages" : "summaries", idIn(image));
   if (conversation === null) return;
@@ -191,7 +187,7 @@ function* put(
   const names = Object.keys(totalsAfter) as readonly (keyof Totals)[];
   const change = names.map((name) => [name, totalsAfter[name] - totalsBefore[name]] as const);
   yield* adjustTotals(deps, conversation, Object.fromEntries(change));
-  if (standing.some(({ image, was }) => image.table === "messages" && (image.columns === null || was === null))) {
+  if (rows.some(({ image, was }) => image.table === "messages" && (image.columns === null || was === null))) {
     yield sql`UPDATE conversations SET last_message_at = (
                 SELECT max(created_at) FROM messages WHERE conversation_id = ${conversation})
               WHERE conversation_id = ${conversation}`;
@@ -202,7 +198,7 @@ function* remove(table: Table, key: Columns): Script<void> {
   yield statement(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
 }
 
-/** With what is only its own: its parts, its search entry, and a summary's ties to its sources. */
+/** Also deletes its parts, drafts and search entry; links of a summary are deleted by the foreign key. */
 export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Script<void> {
   if (table === "messages") {
     const id = Number(key["message_id"]);
@@ -245,7 +241,7 @@ function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
   );
 }
 
-/** What the rows that are about to change add to the totals of their conversation. */
+/** What the rows of these images contribute to the totals of their conversation. */
 function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<Totals> {
   const touched = (table: Table, column: string): string =>
     JSON.stringify(images.filter((image) => image.table === table).map(({ key }) => key[column]));
@@ -272,7 +268,7 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
 
 // ── Names in statements ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What names a message or a summary. */
+/** The id of a message or summary. */
 const idIn = ({ table, key }: Image): number | string => {
   const id = key[keys[table][0]];
   return typeof id === "number" || typeof id === "string" ? id : 0;
@@ -281,15 +277,16 @@ const idIn = ({ table, key }: Image): number | string => {
 const conditions = (table: Table): string => keys[table].map((name) => `${name} = ?`).join(" AND ");
 const keyValues = (table: Table, key: Columns): readonly Value[] => keys[table].map((name) => key[name] ?? null);
 
-/** Names come out of the journal, which is only as sound as the file. */
+/** Column names come from the journal, which may be damaged. */
 function plain(name: string): string {
-  if (!/^[a-z_]+$/.test(name)) throw new LcmError("corrupt", `the journal names a column ${JSON.stringify(name)}`);
+  if (!/^[a-z_]+$/.test(name))
+    throw new LcmError("corrupt", `the journal contains an invalid column name: ${JSON.stringify(name)}`);
   return name;
 }
 
 export const isTable = (name: string): name is Table => name in keys;
 
-/** All ids in one column, as the ties of a summary to what it was made from. */
+/** The links of a summary to its sources. */
 export const tiesOf = (table: "summary_messages" | "summary_parents", summary: string): Script<readonly Image[]> =>
   all(
     statement(`SELECT * FROM ${table} WHERE summary_id = ? ORDER BY ordinal`, [summary]),

@@ -1,6 +1,7 @@
 /** Finds what prevents undoing a change: rows that changed since, or that others depend on now. */
 
 import type { Obstacle } from "../../core/model/changes.ts";
+import { plural } from "../../core/base/format.ts";
 import { messageName, parseMessageId } from "../../core/model/types.ts";
 import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../../core/model/types.ts";
 import { rowAt } from "./record.ts";
@@ -11,27 +12,25 @@ import { asSummary, toSummaryId } from "../rows.ts";
 import { all, count, first, int, sql, text } from "../script.ts";
 import type { Script, Value } from "../script.ts";
 
-/** `way`: the change to take back first, or the summary to open up, if there is one. */
-const inTheWay = (subject: string, message: string, way: Partial<Obstacle> = {}): Obstacle => ({
+/** `remedy`: the change to undo first, or the summary to dissolve. */
+const obstacle = (subject: string, message: string, remedy: Partial<Obstacle> = {}): Obstacle => ({
   subject,
   change: null,
   cover: null,
-  ...way,
+  ...remedy,
   message,
 });
 
 export const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle =>
-  inTheWay(`change ${change}`, `it was taken back already, by change ${undoneBy}`, { change: undoneBy });
+  obstacle(`change ${change}`, `it was already undone, by change ${undoneBy}`, { change: undoneBy });
 
 export const final = ({ change, operation }: JournalEntry, because: string): Obstacle =>
-  inTheWay(`change ${change}`, `${withArticle(operation)} like this cannot be taken back: ${because}`);
+  obstacle(`change ${change}`, `this ${operation} cannot be undone: ${because}`);
 
-const withArticle = (operation: string): string => `${operation === "undo" ? "an" : "a"} ${operation}`;
-
-/** So many are looked for: each means a walk through all that was journalled since. */
+/** Finding one reads everything journalled since. */
 const obstaclesMax = 20;
 
-/** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
+/** Newest step first: an earlier step is checked as if the later steps of the change were undone. */
 export function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obstacle[]> {
   const found: Obstacle[] = [];
   const expected = new Map<string, Left>();
@@ -44,7 +43,7 @@ export function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obst
       continue;
     }
     if (before === null || after === null) {
-      found.push(final(entry, "what was there before has been forgotten"));
+      found.push(final(entry, "the previous text has been forgotten"));
       continue;
     }
     const isDeleted = new Set(before.rows.filter(({ columns }) => columns === null).map(nameOf));
@@ -60,18 +59,18 @@ export function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obst
     for (const { table, key } of after.rows) if (table === "summaries") reverted.add(String(key["summary_id"]));
     if (entry.operation === "transplant") found.push(...(yield* onlyCopies(entry, after)));
   }
-  // The database keeps rows together, and would refuse with words of its own what is found here.
+  // Without this check, the database would reject the undo.
   if (found.length === 0) found.push(...(yield* namingNothing(expected)), ...(yield* stillNamed(expected)));
   return [...new Map(found.map((each) => [each.message, each])).values()];
 }
 
-/** A row as it would be when all is taken back, and the step that says so. */
+/** A row as it would be after the undo, and the step that restores it. */
 interface Left {
   readonly entry: JournalEntry;
   readonly image: Image;
 }
 
-/** Copies whose originals were deleted, and every other copy, are all that is left of them. */
+/** Copies whose original and other copies were deleted must stay. */
 function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obstacle[]> {
   const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => Number(key["message_id"]));
   const lost = yield* count(
@@ -83,10 +82,10 @@ function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obst
   );
   return lost === 0
     ? []
-    : [final(entry, `the originals of ${lost} messages are gone, and these copies are all there is`)];
+    : [final(entry, `the originals of ${plural(lost, "message")} are gone, and only these copies are left`)];
 }
 
-/** Rows that come back and name one that was removed since. */
+/** Restored rows that would refer to a row which was removed since. */
 function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
   const found: Obstacle[] = [];
   for (const { entry, image } of left.values()) {
@@ -97,13 +96,13 @@ function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstac
       const subject = subjectOf(entry, named);
       const change = (yield* laterStep(entry, named, subject))?.change ?? null;
       const by = change === null ? "" : ` by change ${change}`;
-      found.push(inTheWay(subject, `${subject} was removed since${by}`, { change }));
+      found.push(obstacle(subject, `${subject} was removed since${by}`, { change }));
     }
   }
   return found;
 }
 
-/** What a row that ties others together names beside its own. */
+/** The rows that a link refers to. */
 function namedBy({ table, key, columns }: Image): readonly Image[] {
   const {
     message_id: message = null,
@@ -126,7 +125,7 @@ function namedBy({ table, key, columns }: Image): readonly Image[] {
   }
 }
 
-/** Rows that go while others, which stay, name them. */
+/** Removed rows that others would still refer to. */
 function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
   const going = (table: Table, name: string): string =>
     JSON.stringify(
@@ -158,18 +157,18 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
     ...shown
       .filter(({ place }) => !left.has(place))
       .map(({ where, summary, message }) =>
-        inTheWay(where, `${summary ?? messageName(message)} stands in ${where} now`, { cover: summary }),
+        obstacle(where, `${summary ?? messageName(message)} is in ${where} now`, { cover: summary }),
       ),
-    ...tied.map((id) => inTheWay(id, `${id} was made since from messages that would go`, { cover: id })),
+    ...tied.map((id) => obstacle(id, `${id} was made since from messages that the undo removes`, { cover: id })),
   ];
 }
 
-/** Forgotten and deleted is for good. A transplant keeps no copy of its copies. */
 function whyFinal({ operation, subject }: JournalEntry): string | null {
-  if (operation === "forget") return "what is forgotten is gone";
-  if (operation === "prune") return "its rows are gone; an archive or a backup has them";
+  if (operation === "forget") return "forgotten text is gone";
+  if (operation === "prune") return "its rows are deleted; restore them from an archive or a backup";
   const [source, target] = subject.split(" → ");
-  if (operation === "undo" && target !== undefined) return `\`lcm transplant ${source} ${target}\` copies them again`;
+  if (operation === "undo" && target !== undefined)
+    return `run \`lcm transplant ${source} ${target}\` to copy them again`;
   return null;
 }
 
@@ -177,7 +176,7 @@ const nameOf = ({ table, key }: Pick<Image, "table" | "key">): string => `${tabl
 
 const merged = (now: Columns | null, was: Columns | null): Columns | null => (was === null ? null : { ...now, ...was });
 
-/** Whether a row is as it was left: as far as the image knows it. */
+/** Whether a row has the values of an image. */
 export function isSame(now: Columns | null, image: Columns | null): boolean {
   if (now === null || image === null) return now === image;
   return Object.entries(image).every(([name, value]) => (now[name] ?? null) === value);
@@ -188,17 +187,17 @@ function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
   const later = yield* laterStep(entry, image, subject);
   if (later !== null) {
     const { change, operation } = later;
-    const message = `${subject} was changed since by change ${change}, ${withArticle(operation)}`;
+    const message = `${subject} was changed since by change ${change} (${operation})`;
     return operation === "forget"
-      ? inTheWay(subject, `${message}, which is for good`)
-      : inTheWay(subject, message, { change });
+      ? obstacle(subject, `${message}, which cannot be undone`)
+      : obstacle(subject, message, { change });
   }
   const cover = yield* coverOf(subject, entry.conversation);
-  const folded = `${subject} was folded since: ${cover} stands for it now`;
-  return inTheWay(subject, cover === null ? `${subject} has changed since` : folded, { cover });
+  const folded = `${subject} was folded since into ${cover}`;
+  return obstacle(subject, cover === null ? `${subject} has changed since` : folded, { cover });
 }
 
-/** The newest step of an operator that touched this row since and still holds. */
+/** The newest later step that touched this row and is not undone. */
 const laterStep = (
   { id }: JournalEntry,
   { table, key }: Image,
@@ -214,7 +213,7 @@ const laterStep = (
     (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
   );
 
-/** What a person would call this row. */
+/** The row's name for people. */
 function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Image): string {
   const summary = table === "context_items" ? columns?.["summary_id"] : key["summary_id"];
   if (typeof summary === "string") return summary;
@@ -223,7 +222,7 @@ function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Imag
   return `the context of conversation ${conversation}`;
 }
 
-/** The summary of the context that stands for a message or summary now. */
+/** The summary in the context that covers a message or summary now. */
 const coverOf = (subject: string, conversation: ConversationId | null): Script<SummaryId | null> =>
   first(
     sql`WITH RECURSIVE above(summary_id) AS (
@@ -236,7 +235,7 @@ const coverOf = (subject: string, conversation: ConversationId | null): Script<S
     toSummaryId,
   );
 
-/** Summaries that were written from a text that is to go, or that were tied or carried to a row that is. */
+/** Summaries that were written from a text, or depend on a row, that the undo removes. */
 function* builtOn(
   entry: JournalEntry,
   image: Image,
@@ -260,12 +259,12 @@ function* builtOn(
     if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
     const later = yield* laterStep(entry, { table: "summaries", key: { summary_id: subject }, columns: null }, subject);
     const by = later === null ? "" : ` by change ${later.change}`;
-    const way = later === null ? { cover: subject } : { change: later.change };
-    found.push(inTheWay(subject, `${subject} was written since from ${id}${by}`, way));
+    const remedy = later === null ? { cover: subject } : { change: later.change };
+    found.push(obstacle(subject, `${subject} was written since from ${id}${by}`, remedy));
   }
   if (goes) {
     for (const subject of yield* reads.carriedBy(asSummary(id)))
-      found.push(inTheWay(subject, `${subject} carries the text of ${id} over`));
+      found.push(obstacle(subject, `${subject} carries the text of ${id}`));
   }
   return found;
 }

@@ -6,7 +6,7 @@
 import type { Obstacle } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { JournalEntry, SummaryId } from "../../core/model/types.ts";
-import { replaced, saysOfItself } from "./record.ts";
+import { replaceRows, stateOf } from "./record.ts";
 import type { Trace } from "./record.ts";
 import { steps } from "./read.ts";
 import type { StoredStep } from "./read.ts";
@@ -20,7 +20,7 @@ export const planUndo: ReadScript<"planUndo"> = function* (change, summary) {
 };
 
 interface Look {
-  /** The steps that hold. */
+  /** Steps that are not undone yet. */
   readonly left: readonly StoredStep[];
   readonly obstacles: readonly Obstacle[];
 }
@@ -30,7 +30,7 @@ function* look(change: number, summary: SummaryId | undefined): Script<Look> {
   const [newest] = known;
   if (newest === undefined) {
     const what = summary === undefined ? `there is no change ${change}` : `change ${change} did nothing to ${summary}`;
-    throw new LcmError("not_found", what, { hint: "`lcm history` lists the changes" });
+    throw new LcmError("not_found", what, { hint: "run `lcm history` to list the changes" });
   }
   const left = known.filter(({ entry }) => entry.undoneBy === null);
   if (left.length === 0) return { left, obstacles: [undoneAlready(newest.entry)] };
@@ -39,39 +39,42 @@ function* look(change: number, summary: SummaryId | undefined): Script<Look> {
   return { left, obstacles: isIdle ? [idle(newest.entry)] : obstacles };
 }
 
-/** What belonged to nothing cannot be put back, and search entries follow from the rows. */
 const changesNothing = ({ after }: StoredStep): boolean => after?.rows.length === 0 && after.totals === undefined;
 
 const idle = (entry: JournalEntry): Obstacle =>
-  final(
-    entry,
-    "it only removed what belonged to nothing, or brought search up to date; the backup before it has the rest",
-  );
+  final(entry, "it only removed orphaned rows or updated the search index; the backup made before it has those rows");
 
 export const undo: WriteScript<"undo"> = function* (deps, change, summary) {
   const { left, obstacles } = yield* look(change, summary);
   if (obstacles.length > 0) return { kind: "blocked", obstacles };
-  let taking: number | undefined;
-  for (const step of left) taking = yield* takeBack(deps, step, taking);
-  if (taking === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
+  let undoing: number | undefined;
+  for (const step of left) undoing = yield* undoStep(deps, step, undoing);
+  if (undoing === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
   yield* settle(left.map(({ entry }) => entry));
-  return { kind: "undone", change: taking, entries: left.length };
+  return { kind: "undone", change: undoing, entries: left.length };
 };
 
-function* takeBack(deps: ScriptDeps, { entry, before, after }: StoredStep, taking: number | undefined): Script<number> {
+function* undoStep(
+  deps: ScriptDeps,
+  { entry, before, after }: StoredStep,
+  undoing: number | undefined,
+): Script<number> {
   const { conversation, subject } = entry;
-  if (before === null || after === null) throw new LcmError("corrupt", `step ${entry.id} of the journal is unreadable`);
-  const isUntouched = isSame(yield* saysOfItself(conversation), after.conversation);
-  const partOf = taking === undefined ? {} : { partOf: { change: taking } };
+  if (before === null || after === null)
+    throw new LcmError("corrupt", `step ${entry.id} of the journal cannot be read`);
+  const isUntouched = isSame(yield* stateOf(conversation), after.conversation);
+  const partOf = undoing === undefined ? {} : { partOf: { change: undoing } };
   const step = { operation: "undo", conversation, subject, undoes: entry.change, ...partOf } as const;
   const totals = after.totals === undefined ? undefined : negated(after.totals);
-  // It was last written to when it was before, unless others have written since.
-  const change = yield* replaced(deps, step, before.rows, totals, isUntouched ? before.conversation : null);
+  const change = yield* replaceRows(deps, step, before.rows, {
+    totals,
+    state: isUntouched ? before.conversation : null,
+  });
   yield sql`UPDATE journal SET undone_by = ${change} WHERE journal_id = ${entry.id}`;
   return change;
 }
 
-/** What was taken back by a change that is now taken back holds again; what that one had taken back no longer does; and so on. */
+/** Undoing an undo restores the change that it had undone, whose own undone change is undone again, and so on. */
 function* settle(entries: readonly JournalEntry[]): Script<void> {
   const subjects = [...new Set(entries.map(({ subject }) => subject))];
   let by = entries[0]?.change ?? 0;

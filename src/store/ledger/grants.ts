@@ -8,13 +8,16 @@ import { one, sql } from "../script.ts";
 import type { WriteScripts } from "../script.ts";
 
 export const grants = {
-  /** A child is never wider than its parent: not in conversations, not in tokens, not in time. */
+  /** A child grant is never wider than its parent, in conversations, tokens or time. */
   *issueGrant(deps, wanted) {
     const now = deps.now();
     const parent = wanted.parent === null ? null : yield* reads.grant(wanted.parent);
     if (wanted.parent !== null) {
       if (parent === null || refusalOf(parent, now) !== null) {
-        throw new LcmError("denied", `grant ${wanted.parent} cannot be passed on: it is unknown, used up or over`);
+        throw new LcmError(
+          "denied",
+          `grant ${wanted.parent} cannot be passed on: it is unknown, used up, revoked or expired`,
+        );
       }
       const foreign = wanted.conversations.filter((id) => !parent.conversations.includes(id));
       if (foreign.length > 0) {
@@ -31,10 +34,10 @@ export const grants = {
     );
   },
 
-  /** Takes tokens from a grant and from every grant above it: a child spends its parent's tokens too. */
+  /** Takes tokens from a grant and from every grant above it. */
   *spendGrant(deps, id, conversation, tokens) {
     if (!Number.isSafeInteger(tokens) || tokens < 0)
-      throw new LcmError("invalid", `${tokens} is no number of tokens to spend`);
+      throw new LcmError("invalid", `the tokens to spend must be a whole number, not ${tokens}`);
     const now = deps.now();
     const chain: Grant[] = [];
     for (let next: GrantId | null = id; next !== null;) {

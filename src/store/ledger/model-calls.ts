@@ -9,11 +9,11 @@ import { count, first, sql } from "../script.ts";
 import type { Script, WriteScripts } from "../script.ts";
 
 export const modelCalls = {
-  /** A call that may not be made is no call, and leaves no row. */
+  /** A refused call leaves no row. */
   *beginCall(deps, call, bounds) {
     const breaker = bounds.breakerSince === null ? null : yield* breakerOf(call.provider, bounds.breakerSince);
     if (breaker !== null) {
-      const message = `${call.provider} did not accept the credential at ${breaker.at} (${breaker.model}), and is not asked again yet`;
+      const message = `${call.provider} rejected the credential at ${breaker.at} (${breaker.model}); it is not called again yet`;
       return { kind: "refused", refusal: "breaker", message };
     }
     const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at >= ${bounds.windowSince}`);
@@ -45,7 +45,7 @@ export const modelCalls = {
   },
 } satisfies WriteScripts;
 
-/** The newest call that tells whether the credential is accepted decides: one that was cut short, or came too often, does not. */
+/** Decided by the newest call that shows whether the provider accepts the credential; a time-out or rate limit does not. */
 const breakerOf = (provider: string, since: Timestamp): Script<OpenBreaker | null> =>
   first(
     sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result IN ('ok', 'auth')

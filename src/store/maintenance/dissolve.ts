@@ -6,7 +6,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { DissolvePlan } from "../../core/model/changes.ts";
-import { forgetBefore, recorded, removeEntity, tiesOf, type Image } from "../journal/record.ts";
+import { forgetBefore, recordWork, removeEntity, tiesOf, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { count, first, int, sql, text, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
@@ -32,7 +32,7 @@ export const dissolve: WriteScript<"dissolve"> = function* (deps, plan, partOf) 
   ];
   const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
   const [old] = purge ? yield* reads.summaries({ ids: [summary] }) : [];
-  const { change, result } = yield* recorded(deps, step, watched, returnSources(deps, plan));
+  const { change, result } = yield* recordWork(deps, step, watched, returnSources(deps, plan));
   if ((old?.rewriteReason ?? null) !== null) yield* forgetBefore(summary);
   if (result.items < linked) {
     const hint = `nothing was changed; run \`lcm doctor ${conversation}\` for details`;

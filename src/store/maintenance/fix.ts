@@ -7,13 +7,13 @@
 import { longestIncreasing } from "../../core/base/increasing.ts";
 import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
-import { journalGone, recorded, replaced, tiesOf, type Columns, type Image } from "../journal/record.ts";
+import { journalGone, recordWork, replaceRows, tiesOf, type Columns, type Image } from "../journal/record.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { count, int, sql, statement, type Row, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 import type { TotalsChange } from "../totals.ts";
 import { orphaned, orphanedEntries, recount } from "./inspect-facts.ts";
-import { referencesToNone } from "../conversation/missing-rows.ts";
+import { referencesToMissing } from "../conversation/missing-rows.ts";
 
 export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
   const { conversation: id } = plan;
@@ -30,10 +30,10 @@ export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
     ...(plan.context === null ? [] : yield* contextImages(id, plan.context.items, highest)),
   ];
   const during = (): PartOf => ({ ...partOf, ...(change === undefined ? {} : { change }) });
-  if (images.length > 0) change = yield* replaced(deps, { ...step, partOf: during() }, images);
+  if (images.length > 0) change = yield* replaceRows(deps, { ...step, partOf: during() }, images);
   const totals = yield* totalsCorrection(id);
-  if (totals !== null) change = yield* replaced(deps, { ...step, partOf: during() }, [], totals);
-  if (change === undefined) ({ change } = yield* recorded(deps, { ...step, partOf }, [], indexRows(plan.unindexed)));
+  if (totals !== null) change = yield* replaceRows(deps, { ...step, partOf: during() }, [], { totals });
+  if (change === undefined) ({ change } = yield* recordWork(deps, { ...step, partOf }, [], indexRows(plan.unindexed)));
   else yield* indexRows(plan.unindexed);
   return { kind: "written", change };
 };
@@ -135,7 +135,7 @@ function placesFor(before: readonly (number | null)[]): number[] {
 
 /** Returns the number of the change if it has begun. */
 function* deleteDangling(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
-  const back = (yield* referencesToNone(id)).back.map(({ message }) => message);
+  const back = (yield* referencesToMissing(id)).back.map(({ message }) => message);
   const gone = {
     context_items: yield sql`DELETE FROM context_items WHERE conversation_id = ${id}
         AND CASE item_type

@@ -20,7 +20,7 @@ import {
 import type { Redacted } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
-import { journalled } from "../journal/record.ts";
+import { journalStep } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
 import { all, count, int, sql, statement, text, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
@@ -202,7 +202,7 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   const { messages, summaries, files, journal } = plan;
   const subject = target.kind === "message" ? messageName(target.id) : "a secret";
   const step = { operation: "forget", conversation: scope, subject } as const;
-  yield* journalled(deps, step, notScrubbed, { messages, summaries, files, journal });
+  yield* journalStep(deps, step, notScrubbed, { messages, summaries, files, journal });
   return { kind: "written", removed: messages.length + summaries.length + journal.length + plan.entries };
 };
 

@@ -9,7 +9,7 @@ import { asMessage, toSummaryId } from "../rows.ts";
 import { tableNames } from "../ownership.ts";
 import { all, count, one, int, sql, statement, text, textOrNull, type Row, type Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
-import { danglingIn, referencesToNone, toDangling } from "../conversation/missing-rows.ts";
+import { danglingIn, referencesToMissing, toDangling } from "../conversation/missing-rows.ts";
 
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
@@ -38,7 +38,7 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
 /** The rows that depth, range and descendants of summaries are derived from. */
 export function* summaryGraph(id: ConversationId) {
   const summaries = yield* summaryFacts(id);
-  const { gone, back } = yield* referencesToNone(id);
+  const { gone, back } = yield* referencesToMissing(id);
   const sources = yield* sourcesLeft(
     summaries.map((fact) => fact.id),
     new Set(gone.map(({ message }) => message)),

@@ -4,7 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { Changed, Extent, RemovePlan, Written } from "../../core/model/changes.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
-import { journalled } from "../journal/record.ts";
+import { journalStep } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation } from "../rows.ts";
 import { all, int, one, sql, statement, text } from "../script.ts";
@@ -120,7 +120,7 @@ export function* remove(
   }
   const subject = ids.length === 1 ? `conversation ${ids[0]}` : `${ids.length} conversations`;
   const step = { operation: "prune", conversation: null, subject } as const;
-  const change = yield* journalled(deps, step, {}, { conversations: ids });
+  const change = yield* journalStep(deps, step, {}, { conversations: ids });
   yield* deps.leftovers.remove(ids);
   yield sql`DELETE FROM messages_fts WHERE rowid IN (
               SELECT message_id FROM messages WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { LcmError } from "../../core/base/errors.ts";
 import type { NewSummary, Summary } from "../../core/model/types.ts";
 import type { PartOf } from "../../core/model/changes.ts";
-import { forgetBefore, replaced, type Image, type Step } from "../journal/record.ts";
+import { forgetBefore, replaceRows, type Image, type Step } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { first, sql, text, type ReadScript, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 
@@ -29,7 +29,7 @@ export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, par
   if (changed !== undefined) {
     return { kind: "stale", reason: `${changed.summary}, which it was written from, was rewritten in the meantime` };
   }
-  const change = yield* replaced(deps, stepOf(old, partOf), [textImage(deps, old, draft)]);
+  const change = yield* replaceRows(deps, stepOf(old, partOf), [textImage(deps, old, draft)]);
   if (old.rewriteReason !== null) yield* afterForgetting(deps, old, draft, { ...partOf, change });
   return { kind: "written", change, revision: old.revision + 1 };
 };
@@ -66,7 +66,7 @@ function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, par
   for (const id of yield* reads.carriedBy(old.id)) {
     const [copy] = yield* reads.summaries({ ids: [id] });
     if (copy === undefined || copy.rewriteReason === null) continue;
-    yield* replaced(deps, stepOf(copy, partOf), [textImage(deps, copy, { ...draft, previousContext: null })]);
+    yield* replaceRows(deps, stepOf(copy, partOf), [textImage(deps, copy, { ...draft, previousContext: null })]);
     yield* forgetBefore(copy.id);
   }
 }

@@ -8,7 +8,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
-import { journalled, saysOfItself, type Image } from "../journal/record.ts";
+import { journalStep, stateOf, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { checkNumber } from "../registry.ts";
 import { asMessage, asSummary, toSummaryId } from "../rows.ts";
@@ -40,7 +40,7 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
   const held = yield* alreadyIn(target, graph);
   if (held.existing.length + held.copied > 0) return { kind: "duplicate", ...held };
 
-  const before = yield* saysOfItself(target);
+  const before = yield* stateOf(target);
   const messages = yield* copyMessages(deps, graph, target);
   const summaries = yield* copySummaries(deps, graph, messages, target);
   const lowest = yield* first(
@@ -73,11 +73,11 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
     ),
     ...places,
   ];
-  const change = yield* journalled(
+  const change = yield* journalStep(
     deps,
     { operation: "transplant", conversation: target, subject: `${source} → ${target}` },
     { rows: made.map((image) => ({ ...image, columns: null })), conversation: before },
-    { rows: made, conversation: yield* saysOfItself(target) },
+    { rows: made, conversation: yield* stateOf(target) },
   );
   const counts = { contextItems: shown.length, summaries: summaries.size, messages: messages.size };
   return { kind: "written", change, ...counts };
