@@ -1,7 +1,6 @@
 /** Reports errors: what happened, a hint on what to do, and the exit status. */
 
-import { errorText, LcmError } from "../core/base/errors.ts";
-import type { ErrorCode } from "../core/base/errors.ts";
+import { errorText, LcmError, type ErrorCode } from "../core/base/errors.ts";
 import { createPaint } from "../format/paint.ts";
 import { breakText } from "../format/width.ts";
 import { harmless, jsonText } from "../format/safe-text.ts";

@@ -1,8 +1,7 @@
 /** Runs the `lcm` program: parses the command line, runs a command and returns its exit status. */
 
 import { Command, CommanderError } from "commander";
-import { addCommands, reportUsage } from "./commands/index.ts";
-import type { CommandContext } from "./commands/index.ts";
+import { addCommands, reportUsage, type CommandContext } from "./commands/index.ts";
 import { packageVersion } from "../package.ts";
 import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";

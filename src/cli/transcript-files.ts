@@ -11,8 +11,7 @@ import { errorText, LcmError } from "../core/base/errors.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/import-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
-import type { Json, JsonObject } from "../core/base/json.ts";
-import { isObject } from "../core/base/json.ts";
+import { isObject, type Json, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/format.ts";
 
 export interface TranscriptFile {

@@ -77,8 +77,6 @@ export function changeLines(page: Page, change: Change, diffColumns: number | nu
   ];
 }
 
-// ── Undo ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const stepsShown = 10;
 
 export function undoLines(page: Page, { undoing, summary }: PlannedUndo): readonly string[] {

@@ -6,8 +6,7 @@ import type { HostMessage } from "../core/messages/codec.ts";
 import { messageName } from "../core/model/types.ts";
 import type { Conversation, Message, MessageId, Summary, SummaryId } from "../core/model/types.ts";
 import { inShort, openingOf } from "./messages.ts";
-import type { Json } from "../core/base/json.ts";
-import { isObject } from "../core/base/json.ts";
+import { isObject, type Json } from "../core/base/json.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import { cut, widthOf } from "./width.ts";
@@ -85,8 +84,6 @@ export function lineOf(words: string, columns: number): string {
   return line + "─".repeat(Math.max(0, columns - widthOf(line)));
 }
 
-// ── In full ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Exactly what the model gets, below a line that names the item. */
 export function wholeItem(
   { paint, columns }: Pick<Page, "paint" | "columns">,
@@ -115,8 +112,6 @@ const bulkCharacters = 4_000;
 
 const withoutBulk = (_key: string, value: unknown): unknown =>
   typeof value === "string" && value.length > bulkCharacters ? `… ${formatCount(value.length)} characters` : value;
-
-// ── Caveats ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Why the prompt is empty. `smallest`: the tokens of the smallest message; null if there is none. */
 export function starvedWords({ budget }: AssemblyReport, smallest: number | null): string {

@@ -2,8 +2,7 @@
 
 import type { Conversation } from "../core/model/types.ts";
 import type { Paint } from "./paint.ts";
-import { timestampToMs } from "../core/base/time.ts";
-import type { Timestamp } from "../core/base/time.ts";
+import { timestampToMs, type Timestamp } from "../core/base/time.ts";
 import { cut } from "./width.ts";
 import { clockTime } from "./times.ts";
 import { oneLine } from "./safe-text.ts";

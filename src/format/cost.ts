@@ -1,8 +1,7 @@
 /** Estimates the model calls and tokens of planned passes or rewrites, and tabulates them by depth. */
 
 import type { PlannedPass } from "../core/compaction/plan-compaction.ts";
-import { renderPrompt } from "../core/prompts/summary.ts";
-import type { Templates } from "../core/prompts/summary.ts";
+import { renderPrompt, type Templates } from "../core/prompts/summary.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import type { Paint } from "./paint.ts";

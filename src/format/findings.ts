@@ -1,8 +1,7 @@
 /** Groups and shows what `inspect` found, the worst first, with the command that fixes each group. */
 
-import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
-import { levelsOf } from "../core/maintenance/inspect.ts";
+import { levelsOf, type Finding, type Inspection } from "../core/maintenance/inspect.ts";
 import type { ConversationFix, Store } from "../core/model/store.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { breakLines } from "./width.ts";
@@ -13,8 +12,6 @@ import type { Page } from "./page.ts";
 export type ReportedFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
 
 type Checked = Inspection["checked"];
-
-// ── Grouping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Findings of one kind with the same remedy; `sentence` describes all of them, where there is one. */
 export interface FindingGroup {
@@ -59,8 +56,6 @@ export function levelSentence(level: Level, count: number): string | null {
       return `${are} cut short, because the model gave no usable answer; the sources are intact, so a better text can be written later`;
   }
 }
-
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const severities = ["error", "warning", "info"] as const;
 const headings = {
@@ -166,8 +161,6 @@ function findingLines(page: Page, finding: ReportedFinding, isWhole = false): re
   const words = [...place, ...(message.includes(subject) ? [] : [subject])].join(", ");
   return broken(page, `${page.paint.soft(words === "" ? "" : `${words}: `)}${oneLine(message)}`, "    ");
 }
-
-// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function fixLines(page: Page, fix: ConversationFix): readonly string[] {
   const { conversation, times, sources, context, summaries, recount, unindexed } = fix;

@@ -3,8 +3,7 @@
 import { messageFromStore } from "../core/messages/codec.ts";
 import { resultToolIn } from "../core/messages/dialects.ts";
 import type { Message, Part, Summary } from "../core/model/types.ts";
-import type { Json } from "../core/base/json.ts";
-import { isObject } from "../core/base/json.ts";
+import { isObject, type Json } from "../core/base/json.ts";
 import { harmless, oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 

@@ -1,7 +1,6 @@
 /** Shows recalled passages: a line that names each, then its text. */
 
-import type { ConversationId, MessageId, Role, SummaryId } from "../core/model/types.ts";
-import { messageName } from "../core/model/types.ts";
+import { messageName, type ConversationId, type MessageId, type Role, type SummaryId } from "../core/model/types.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import { plural } from "../core/base/format.ts";
 import { wrap } from "./width.ts";

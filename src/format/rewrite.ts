@@ -5,18 +5,14 @@ import type { SummaryId } from "../core/model/types.ts";
 import type { Templates } from "../core/prompts/summary.ts";
 import type { PlannedRewrite, PlannedRewrites, RewriteReport, RewriteResult } from "../core/maintenance/rewrite.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
-import { costOf, passTable } from "./cost.ts";
-import type { Cost } from "./cost.ts";
-import { callLines, modelLines } from "./model.ts";
-import type { NamedModel } from "./model.ts";
+import { costOf, passTable, type Cost } from "./cost.ts";
+import { callLines, modelLines, type NamedModel } from "./model.ts";
 import { formatRange, parseTimestamp } from "../core/base/time.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { breakLines } from "./width.ts";
 import { facts } from "./table.ts";
 import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
-
-// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Kept {
   /** Summaries whose stored draft can be used. */
@@ -100,8 +96,6 @@ export const aboutLines = ({ bounds }: Page, summary: SummaryId, words: string):
 const indented = (text: string, bounds: number | null): readonly string[] =>
   breakLines(text, (bounds ?? Infinity) - 2).map((line) => `  ${line}`);
 
-// ── Each of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** `d1, 36 children` */
 export const kindWords = ({ depth, sources }: Pick<PlannedRewrite, "depth" | "sources">): string =>
   `d${depth}, ${depth === 0 ? plural(sources, "message") : plural(sources, "child", "children")}`;
@@ -121,8 +115,6 @@ export const changeOf = (before: number, after: number): string =>
 
 export const signed = (change: number): string =>
   `${change < 0 ? "-" : change > 0 ? "+" : ""}${formatCount(Math.abs(change))}`;
-
-// ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `rewrote 38 summaries: 45,230 → 38,100 tokens (-7,130)` */
 export const doneWords = (did: string, count: number, before: number, after: number): string =>

@@ -1,7 +1,6 @@
 /** Formats times and time ranges that are shown next to each other, as briefly as possible. */
 
-import type { Timestamp } from "../core/base/time.ts";
-import { formatTimestamp, timestampToMs } from "../core/base/time.ts";
+import { formatTimestamp, timestampToMs, type Timestamp } from "../core/base/time.ts";
 
 /** A time in a list: to the minute, and without the zone, which is shown once for all. */
 export const clockTime = (at: Timestamp, zone: string): string =>

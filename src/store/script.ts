@@ -100,8 +100,6 @@ export function* count(statement: Statement): Script<number> {
   return Number(Object.values(row)[0] ?? 0);
 }
 
-// ── Reading a row ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export const text = (row: Row, column: string): string => {
   const value = row[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} holds ${typeof value}, not text`);

@@ -3,10 +3,8 @@
 import type { Ask } from "./asks.ts";
 import type { Asking, Frame, Going, LayerEvent, Notice, Destination, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./widgets/draw.ts";
-import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
-import type { BarEntry, Key, Offer } from "./keys.ts";
-import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule } from "./layers.ts";
-import type { Layer } from "./layers.ts";
+import { barEntries, drawBar, helpLines, keyName, type BarEntry, type Key, type Offer } from "./keys.ts";
+import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule, type Layer } from "./layers.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import { widthOf } from "../format/width.ts";
 import { oneLine } from "../format/safe-text.ts";

@@ -11,8 +11,6 @@ import type { Failure, OfConversation, Progress } from "./port.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Page } from "../format/page.ts";
 
-// ── Input of a layer ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The room a layer is drawn in, and what all drawing shares. */
 export interface Frame extends Page {
   readonly rows: number;
@@ -53,8 +51,6 @@ export type Happening = keyof Happenings;
 export type LayerEvent<K extends Happening = Happening> = {
   readonly [P in K]: { readonly kind: P } & Happenings[P];
 }[K];
-
-// ── Output of a layer ────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Step<S> {
   readonly state: S;
@@ -125,8 +121,6 @@ export type Its = "messages" | "summaries" | "context" | "files" | "search" | "s
 /** Opens another screen of the same conversation. */
 export const opensIts = <S extends OfConversation>(kind: Its) =>
   opens<S>(({ conversation }) => ({ kind, conversation }));
-
-// ── A layer ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A key as data: the key bar, the help page, `docs/keys.md` and refusals are generated from it. */
 export interface Binding<S> {

@@ -68,8 +68,6 @@ export interface Transcript {
   readonly isStored: boolean;
 }
 
-// ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export interface Trouble {
   readonly message: string;
   readonly hint: string | null;

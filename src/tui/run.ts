@@ -1,12 +1,10 @@
 /** Runs the terminal UI: turns input and answers into events, draws the state, performs effects. All I/O is here. */
 
-import { TuiAltScreen } from "@earendil-works/pi-tui";
-import type { Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
+import { TuiAltScreen, type Terminal, type TuiMouseEvent, type TuiMouseEventResult } from "@earendil-works/pi-tui";
 import { LcmError, errorText } from "../core/base/errors.ts";
 import type { Clock } from "../core/model/store.ts";
 import type { Page } from "../format/page.ts";
-import { draw, isBusy, start, update } from "./app.ts";
-import type { App, AppEvent, AppStep, Effect } from "./app.ts";
+import { draw, isBusy, start, update, type App, type AppEvent, type AppStep, type Effect } from "./app.ts";
 import { perform } from "./asks.ts";
 import type { Destination } from "./contract.ts";
 import { keyOf } from "./keys.ts";
@@ -178,8 +176,6 @@ const failureOf = (error: unknown): Failure =>
   error instanceof LcmError
     ? { code: error.code, message: error.message, hint: error.hint ?? null }
     : { code: "internal", message: errorText(error), hint: null };
-
-// ── Input ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const pastedText = (data: string): string | null => /^\u001b\[200~([\s\S]*)\u001b\[201~$/.exec(data)?.[1] ?? null;
 

@@ -1,12 +1,10 @@
 /** Defines options as tables: types, parsing, help texts, and options that several commands share. */
 
-import { InvalidArgumentError, Option } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import { assert } from "../../core/base/errors.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { promptBudgetDefault } from "../../core/model/prompt-cost.ts";
-import { messageIdHint, parseMessageId } from "../../core/model/types.ts";
-import type { MessageId } from "../../core/model/types.ts";
+import { messageIdHint, parseMessageId, type MessageId } from "../../core/model/types.ts";
 import { breakLines, padEnd, widthOf } from "../../format/width.ts";
 
 /** Text for the end of a command's help, made once its width is known. */

@@ -1,10 +1,8 @@
 /** Resolves which conversations a command reads. Operators may read everything, even hidden ones by name. */
 
 import type { Lcm } from "../../core/lcm.ts";
-import { reachOf } from "../../core/recall/scope.ts";
-import type { Reach } from "../../core/recall/scope.ts";
-import { conversationWords } from "./_options.ts";
-import type { OptionsOf, OptionTable } from "./_options.ts";
+import { reachOf, type Reach } from "../../core/recall/scope.ts";
+import { conversationWords, type OptionsOf, type OptionTable } from "./_options.ts";
 
 export const reachOptions = {
   conversation: ["--conversation <name>", `search only ${conversationWords}`],

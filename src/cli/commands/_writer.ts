@@ -5,8 +5,7 @@ import type { Settings } from "../../core/model/settings.ts";
 import type { TemplateName } from "../../core/prompts/summary.ts";
 import type { NamedModel } from "../../format/model.ts";
 import { oneLine } from "../../format/safe-text.ts";
-import { watchModel } from "../../format/waiting.ts";
-import type { Watched } from "../../format/waiting.ts";
+import { watchModel, type Watched } from "../../format/waiting.ts";
 import { exitUnavailable } from "../failure.ts";
 import type { ModelOptions, PromptFiles, Session, Summariser } from "./_session.ts";
 

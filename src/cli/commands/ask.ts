@@ -10,11 +10,9 @@ import { askWithin } from "../../agent-tools/expand-query.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { textLines } from "../../format/passages.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { seconds, tokensMax, wholeNumber } from "./_options.ts";
-import type { OptionsOf, OptionTable } from "./_options.ts";
+import { seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
-import { attend, defineCommand, withLcm } from "./_session.ts";
-import type { Session, Summariser } from "./_session.ts";
+import { attend, defineCommand, withLcm, type Session, type Summariser } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 import { facts } from "../../format/table.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -124,8 +122,6 @@ async function watch<T>(
   };
   return await attend(session, progress, show, async (signal) => await work(signal, onProgress));
 }
-
-// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(
   session: Session,

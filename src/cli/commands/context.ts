@@ -20,8 +20,7 @@ import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
 import { budgetOption, conversationWords } from "./_options.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
@@ -72,8 +71,6 @@ function printBar(session: Session, conversation: Conversation, report: Assembly
   print();
 }
 
-// ── One line each ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function readItems({ store }: Lcm, assembly: Assembly): Promise<readonly PromptItem[]> {
   const ids = idsOf(assembly.report);
   return itemsOf(assembly, {
@@ -121,8 +118,6 @@ function printLines(session: Session, items: readonly PromptItem[]): void {
   }
   note(paint.soft(spans.words));
 }
-
-// ── In full ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function printWhole(session: Session, items: readonly PromptItem[]): void {
   for (const item of items) {

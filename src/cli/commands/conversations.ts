@@ -3,8 +3,7 @@
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFilter } from "../../core/model/store.ts";
 import { nameOf } from "../../format/conversations.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { promptTokens } from "../../core/model/prompt-cost.ts";

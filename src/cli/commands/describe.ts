@@ -1,18 +1,15 @@
 /** `lcm describe`: shows one summary, message or file by its id, with its sources and their size. */
 
-import { conversationOf, messageRuns } from "../../core/recall/describe.ts";
-import type { Described } from "../../core/recall/describe.ts";
+import { conversationOf, messageRuns, type Described } from "../../core/recall/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { Conversation, SummaryId } from "../../core/model/types.ts";
+import { messageName, type Conversation, type SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
 import { textLines } from "../../format/passages.ts";
 import { headline } from "../../format/conversations.ts";
 import { openingOf } from "../../format/messages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { everywhere } from "./_reach.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { facts, table } from "../../format/table.ts";
@@ -57,8 +54,6 @@ export const describeCommand = defineCommand({
     });
   },
 });
-
-// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
 type Facts = Parameters<typeof facts>[0];

@@ -1,20 +1,15 @@
 /** `lcm doctor`: checks the stored data, and fixes findings whose correct value can be derived. */
 
 import { LcmError } from "../../core/base/errors.ts";
-import type { Inspection } from "../../core/maintenance/inspect.ts";
-import { isSound } from "../../core/maintenance/inspect.ts";
+import { isSound, type Inspection } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isNothing } from "../../core/maintenance/apply-fix.ts";
-import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
+import { isNothing, type FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFix } from "../../core/model/store.ts";
-import { findingsLines, groupsOf, fixLines } from "../../format/findings.ts";
-import type { ReportedFinding } from "../../format/findings.ts";
+import { findingsLines, groupsOf, fixLines, type ReportedFinding } from "../../format/findings.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
-import { conversationWords } from "./_options.ts";
-import type { OptionsOf } from "./_options.ts";
+import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
+import { conversationWords, type OptionsOf } from "./_options.ts";
 import { plural } from "../../core/base/format.ts";
 
 export const doctorCommand = defineCommand({
@@ -88,8 +83,6 @@ async function printFindings(session: Session, lcm: Lcm, found: Examined, verbos
   const groups = await groupsOf(lcm.store, found.findings);
   for (const line of findingsLines(session, groups, found.checked, verbose)) session.print(line);
 }
-
-// ── Fixing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface FixJob {
   readonly session: Session;

@@ -2,13 +2,11 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Expansion } from "../../core/recall/expand.ts";
-import { isSummaryId } from "../../core/model/types.ts";
-import type { SummaryId } from "../../core/model/types.ts";
+import { isSummaryId, type SummaryId } from "../../core/model/types.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { everywhere } from "./_reach.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 
 export const expandCommand = defineCommand({

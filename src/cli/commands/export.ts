@@ -7,10 +7,8 @@ import { pipeline } from "node:stream/promises";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Incomplete } from "../../core/ingest/export-transcript.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { ConversationId } from "../../core/model/types.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { messageName, type ConversationId } from "../../core/model/types.ts";
+import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { conversationWords } from "./_options.ts";
 import { plural } from "../../core/base/format.ts";
 

@@ -7,15 +7,12 @@ import { text as readAll } from "node:stream/consumers";
 import { LcmError } from "../../core/base/errors.ts";
 import { forgetMessage, redactText } from "../../core/maintenance/redact.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { forgottenMark, messageName } from "../../core/model/types.ts";
-import type { Message } from "../../core/model/types.ts";
+import { forgottenMark, messageName, type Message } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { applyOptions, isApplying } from "./_applying.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { inShort } from "../../format/messages.ts";
-import { conversationWords, messageId } from "./_options.ts";
-import type { OptionsOf, OptionTable } from "./_options.ts";
+import { conversationWords, messageId, type OptionsOf, type OptionTable } from "./_options.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut } from "../../format/width.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -112,8 +109,6 @@ const shownPlan = (plan: ForgetPlan): unknown => ({
   ...plan,
   target: plan.target.kind === "secret" ? { kind: "secret", characters: plan.target.text.length } : plan.target,
 });
-
-// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const excerptsShown = 10;
 const notSearched = "message keys, session ids and session keys are not searched and stay unchanged";

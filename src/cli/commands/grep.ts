@@ -1,18 +1,15 @@
 /** `lcm grep`: searches messages, summaries and files, and reports whatever it could not search. */
 
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { Conversation } from "../../core/model/types.ts";
+import { messageName, type Conversation } from "../../core/model/types.ts";
 import type { SearchHit, SearchResult } from "../../core/model/store.ts";
-import { caveatSentence } from "../../core/recall/grep.ts";
-import type { GrepRequest } from "../../core/recall/grep.ts";
+import { caveatSentence, type GrepRequest } from "../../core/recall/grep.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { defineCommand, exitOk, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, exitOk, withLcm, type Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -100,8 +97,6 @@ async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<
 }
 
 const isThere = (conversation: Conversation | null): conversation is Conversation => conversation !== null;
-
-// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(session: Session, request: GrepRequest, { hits, caveats }: SearchResult, searched: Extent): void {
   const highlight = createHighlighter(session, request);

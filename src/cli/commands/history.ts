@@ -5,8 +5,7 @@ import type { Change } from "../../core/maintenance/history.ts";
 import { changeLines, changeTable } from "../../format/changes.ts";
 import { diffColumns } from "../../format/diff.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { listed, plural } from "../../core/base/format.ts";
 
 export const historyCommand = defineCommand({

@@ -14,8 +14,7 @@ import {
 } from "../transcript-files.ts";
 import type { Imported, TranscriptFile } from "../transcript-files.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
-import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./_session.ts";
-import type { Engine, Session } from "./_session.ts";
+import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Engine, type Session } from "./_session.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { breakLines } from "../../format/width.ts";
 

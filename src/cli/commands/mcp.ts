@@ -4,8 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
 import { createConnection } from "../connection.ts";
-import { defineCommand } from "./_session.ts";
-import type { CommandContext, Engine } from "./_session.ts";
+import { defineCommand, type CommandContext, type Engine } from "./_session.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 export const mcpCommand = defineCommand({

@@ -1,12 +1,10 @@
 /** `lcm messages`: shows the messages of a conversation, one line each or in full. */
 
 import { messageFromStore } from "../../core/messages/codec.ts";
-import { messageName, roles } from "../../core/model/types.ts";
-import type { Conversation, Message } from "../../core/model/types.ts";
+import { messageName, roles, type Conversation, type Message } from "../../core/model/types.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { padStart, widthOf } from "../../format/width.ts";

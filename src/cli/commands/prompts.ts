@@ -14,8 +14,7 @@ import { summarize } from "../../core/summarize/summarize.ts";
 import { sourceOfSummary } from "../../core/summarize/source.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
 import { findSummary } from "./dag.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
-import type { PromptFiles, Session } from "./_session.ts";
+import { defineCommand, exitFindings, exitOk, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
 import { harmless } from "../../format/safe-text.ts";
@@ -59,8 +58,6 @@ function demand({ problems }: PromptFiles, name: TemplateName): void {
   const problem = problems.get(name);
   if (problem !== undefined) throw problem;
 }
-
-// ── The templates ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function list(
   { json, print, printJson, note, paint, columns }: Session,
@@ -139,8 +136,6 @@ function exportAll(session: Session, { dir }: PromptFiles, to: string | true, fo
   for (const { path } of files) session.print(path);
   session.note(folder === dir ? "edit them; the next summary uses them" : `to use them, move them to ${dir}`);
 }
-
-// ── The exact prompt ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Rendered {
   readonly request: CompletionRequest;

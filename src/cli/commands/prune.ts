@@ -9,8 +9,7 @@ import { parseWhen } from "../../core/base/parse-time.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatBytes, formatCount, listed, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { breakLines } from "../../format/width.ts";
@@ -131,8 +130,6 @@ function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
     hint: "pass a day in the past",
   });
 }
-
-// ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const rowsShown = 50;
 

@@ -6,11 +6,9 @@ import { parseSpan } from "../../core/base/parse-time.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
-import { formatRange, formatTimestamp } from "../../core/base/time.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
+import { formatRange, formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 import { clockTime } from "../../format/times.ts";
 
 export const recentCommand = defineCommand({

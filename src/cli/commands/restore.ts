@@ -2,8 +2,7 @@
 
 import { basename } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
-import { defineCommand } from "./_session.ts";
-import type { DatabaseFacts, Restorable, RestorePlan, Session } from "./_session.ts";
+import { defineCommand, type DatabaseFacts, type Restorable, type RestorePlan, type Session } from "./_session.ts";
 import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
 import { formatBytes, listed, plural } from "../../core/base/format.ts";
 

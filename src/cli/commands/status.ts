@@ -3,10 +3,8 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import { readStatus } from "../../core/status.ts";
-import { statusFacts } from "../../format/status.ts";
-import type { ConfiguredModel, Status } from "../../format/status.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { PromptFiles, Session } from "./_session.ts";
+import { statusFacts, type ConfiguredModel, type Status } from "../../format/status.ts";
+import { defineCommand, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { facts } from "../../format/table.ts";
 
 export const statusCommand = defineCommand({

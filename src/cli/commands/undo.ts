@@ -3,14 +3,12 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { PlannedUndo } from "../../core/maintenance/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isSummaryId } from "../../core/model/types.ts";
-import type { SummaryId } from "../../core/model/types.ts";
+import { isSummaryId, type SummaryId } from "../../core/model/types.ts";
 import { exitConflict, failureOf } from "../failure.ts";
 import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../format/changes.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import type { OptionsOf } from "./_options.ts";
-import { defineCommand, withLcm } from "./_session.ts";
-import type { Session } from "./_session.ts";
+import { defineCommand, withLcm, type Session } from "./_session.ts";
 
 export const undoCommand = defineCommand({
   name: "undo",

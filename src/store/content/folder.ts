@@ -15,8 +15,7 @@ import type {
   ListedContent,
 } from "../../core/model/content-store.ts";
 import type { NewFile } from "../../core/model/store.ts";
-import { isFileId } from "../../core/model/types.ts";
-import type { FileEncoding, FileId } from "../../core/model/types.ts";
+import { isFileId, type FileEncoding, type FileId } from "../../core/model/types.ts";
 
 export function openFolder(folder: string): ContentStore {
   return {
@@ -180,8 +179,6 @@ const toListed =
 /** Empty if there is no such folder. */
 const namesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder).catch((): string[] => [])).toSorted();
-
-// ── From folder to folder ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Copies one content to the same URI of another folder, unless it is there already. False if the source has none. */
 export async function copyContent(from: string, to: string, storageUri: string): Promise<boolean> {

@@ -11,14 +11,12 @@ import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Par
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
 import { checkNumber } from "../registry.ts";
-import { count, first, int, sql, text } from "../script.ts";
-import type { Row, Script, ScriptDeps, Statement } from "../script.ts";
+import { count, first, int, sql, text, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
 import type { Gap } from "./late-entries.ts";
-import { rewind } from "./rewind.ts";
-import type { Rewound } from "./rewind.ts";
+import { rewind, type Rewound } from "./rewind.ts";
 
 export function* append(
   deps: ScriptDeps,

@@ -2,8 +2,7 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { ContextItem } from "../../core/model/types.ts";
-import { sql } from "../script.ts";
-import type { WriteScript } from "../script.ts";
+import { sql, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { itemsBetween, mustHave } from "./reads.ts";
 import { insertSummary } from "./summary-rows.ts";

@@ -6,8 +6,7 @@
 
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
 import { reads } from "./reads.ts";
-import { all, count, first, int, sql, text, textOrNull } from "../script.ts";
-import type { Script } from "../script.ts";
+import { all, count, first, int, sql, text, textOrNull, type Script } from "../script.ts";
 import { makeRoom } from "./places.ts";
 import { referencesToMissing } from "./missing-rows.ts";
 

@@ -1,8 +1,7 @@
 /** Finds references to missing rows, and missing messages that an import has brought back. */
 
-import type { Row, Script } from "../script.ts";
 import type { DanglingReference, Skeleton } from "../../core/model/store.ts";
-import { all, int, sql, text } from "../script.ts";
+import { all, int, sql, text, type Row, type Script } from "../script.ts";
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
 

@@ -1,12 +1,10 @@
 /** Changes places in the context: replaces a summary with its sources, and frees ordinals between neighbours. */
 
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
-import type { Script, ScriptDeps } from "../script.ts";
-import { all, first, int, sql, text, textOrNull } from "../script.ts";
+import { all, first, int, sql, text, textOrNull, type Script, type ScriptDeps } from "../script.ts";
 import { assert, LcmError } from "../../core/base/errors.ts";
 import { adjustTotals } from "../totals.ts";
-import type { Move } from "../../core/maintenance/dissolve.ts";
-import { movesFor } from "../../core/maintenance/dissolve.ts";
+import { movesFor, type Move } from "../../core/maintenance/dissolve.ts";
 export const summaryAt = (id: ConversationId, ordinal: number): Script<{ id: string; tokens: number } | null> =>
   first(
     sql`SELECT summary_id, token_count FROM context_items c JOIN summaries s USING (summary_id)

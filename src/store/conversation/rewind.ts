@@ -6,13 +6,11 @@
  * where they belong.
  */
 
-import { messageIdOf } from "../../core/model/types.ts";
-import type { ConversationId } from "../../core/model/types.ts";
+import { messageIdOf, type ConversationId } from "../../core/model/types.ts";
 import { ordinalOf } from "./late-entries.ts";
 import { reads } from "./reads.ts";
 import { asSummary } from "../rows.ts";
-import { count, first, int, sql, text, textOrNull } from "../script.ts";
-import type { Row, Script, ScriptDeps } from "../script.ts";
+import { count, first, int, sql, text, textOrNull, type Row, type Script, type ScriptDeps } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { replaceItem } from "./places.ts";
 

@@ -8,8 +8,7 @@ import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { asConversation, asSummary, timeOrNull, toSummaryId } from "../rows.ts";
-import { all, first, int, sql, text } from "../script.ts";
-import type { ReadScript, Row, Script } from "../script.ts";
+import { all, first, int, sql, text, type ReadScript, type Row, type Script } from "../script.ts";
 
 type Amount = NonNullable<Manifest["messages"]>;
 

@@ -3,8 +3,7 @@
 import { idIn } from "../../core/model/types.ts";
 import type { ContextItem, ConversationId, NewSummary, SummaryId } from "../../core/model/types.ts";
 import { checkNumber, freshDigits } from "../registry.ts";
-import { count, sql } from "../script.ts";
-import type { Script, ScriptDeps } from "../script.ts";
+import { count, sql, type Script, type ScriptDeps } from "../script.ts";
 
 /** A summary of a run: its depth, time range and descendants follow from the run's items. */
 export function* insertSummary(

@@ -1,13 +1,10 @@
 /** Reads the journal: steps with the row images that undo needs, and as entries of the core. */
 
 import type { JournalFilter } from "../../core/model/changes.ts";
-import { isSummaryId, operations } from "../../core/model/types.ts";
-import type { JournalEntry, Touched } from "../../core/model/types.ts";
-import { isTable } from "./record.ts";
-import type { Image, Table, Trace } from "./record.ts";
+import { isSummaryId, operations, type JournalEntry, type Touched } from "../../core/model/types.ts";
+import { isTable, type Image, type Table, type Trace } from "./record.ts";
 import { asConversation, asMessage, asSummary, time, wordOf } from "../rows.ts";
-import { all, int, sql, text } from "../script.ts";
-import type { ReadScript, Row, Script } from "../script.ts";
+import { all, int, sql, text, type ReadScript, type Row, type Script } from "../script.ts";
 import type { Json } from "../../core/base/json.ts";
 
 export interface StoredStep {

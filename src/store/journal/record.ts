@@ -12,8 +12,7 @@ import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, ScriptDeps, Value } from "../script.ts";
-import { adjustTotals, totalsIn } from "../totals.ts";
-import type { TotalsChange } from "../totals.ts";
+import { adjustTotals, totalsIn, type TotalsChange } from "../totals.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 
 /** Rows with an identity of their own, and rows that only link them; links are always written whole. */

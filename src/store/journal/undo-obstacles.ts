@@ -4,13 +4,11 @@ import type { Obstacle } from "../../core/model/changes.ts";
 import { plural } from "../../core/base/format.ts";
 import { messageName, parseMessageId } from "../../core/model/types.ts";
 import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../../core/model/types.ts";
-import { rowAt } from "./record.ts";
-import type { Columns, Image, Table, Trace } from "./record.ts";
+import { rowAt, type Columns, type Image, type Table, type Trace } from "./record.ts";
 import type { StoredStep } from "./read.ts";
 import { reads } from "../conversation/reads.ts";
 import { asSummary, toSummaryId } from "../rows.ts";
-import { all, count, first, int, sql, text } from "../script.ts";
-import type { Script, Value } from "../script.ts";
+import { all, count, first, int, sql, text, type Script, type Value } from "../script.ts";
 
 /** `remedy`: the change to undo first, or the summary to dissolve. */
 const obstacle = (subject: string, message: string, remedy: Partial<Obstacle> = {}): Obstacle => ({

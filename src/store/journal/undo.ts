@@ -6,12 +6,9 @@
 import type { Obstacle } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { JournalEntry, SummaryId } from "../../core/model/types.ts";
-import { replaceRows, stateOf } from "./record.ts";
-import type { Trace } from "./record.ts";
-import { steps } from "./read.ts";
-import type { StoredStep } from "./read.ts";
-import { sql } from "../script.ts";
-import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
+import { replaceRows, stateOf, type Trace } from "./record.ts";
+import { steps, type StoredStep } from "./read.ts";
+import { sql, type ReadScript, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 import { final, isSame, obstaclesTo, undoneAlready } from "./undo-obstacles.ts";
 
 export const planUndo: ReadScript<"planUndo"> = function* (change, summary) {

@@ -5,8 +5,7 @@ import type { NewFile } from "../../core/model/store.ts";
 import { fileWith, mustHave, storedAmong } from "../conversation/reads.ts";
 import { freshDigits } from "../registry.ts";
 import { toStoredFile } from "../rows.ts";
-import { one, sql } from "../script.ts";
-import type { Script, ScriptDeps } from "../script.ts";
+import { one, sql, type Script, type ScriptDeps } from "../script.ts";
 
 /** A file whose content is already stored. */
 type SavedFile = Omit<NewFile, "content"> &

@@ -4,8 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Grant, GrantId } from "../../core/model/types.ts";
 import { reads } from "../conversation/reads.ts";
 import { toGrant } from "../rows.ts";
-import { one, sql } from "../script.ts";
-import type { WriteScripts } from "../script.ts";
+import { one, sql, type WriteScripts } from "../script.ts";
 
 export const grants = {
   /** A child grant is never wider than its parent, in conversations, tokens or time. */

@@ -5,8 +5,7 @@ import type { OpenBreaker } from "../../core/model/store.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { toOpenBreaker } from "../rows.ts";
-import { count, first, sql } from "../script.ts";
-import type { Script, WriteScripts } from "../script.ts";
+import { count, first, sql, type Script, type WriteScripts } from "../script.ts";
 
 export const modelCalls = {
   /** A refused call leaves no row. */

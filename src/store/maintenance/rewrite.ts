@@ -71,8 +71,6 @@ function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, par
   }
 }
 
-// ── Drafts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Several drafts of one summary, to compare models or prompts. */
 const keptMax = 5;
 

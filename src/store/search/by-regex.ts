@@ -1,16 +1,13 @@
 /** Searches messages and summaries by regular expression: reads every row, the latest conversation first. */
 
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
-import { isLate, timeoutMsOf } from "./limits.ts";
-import type { Deadline } from "./limits.ts";
+import { isLate, timeoutMsOf, type Deadline } from "./limits.ts";
 import { later } from "./read-candidates.ts";
 import type { TextRange } from "./rank.ts";
-import { compilePattern } from "./regex.ts";
-import type { Pattern } from "./regex.ts";
+import { compilePattern, type Pattern } from "./regex.ts";
 import { messages, openScope, recalledLast, rowsIn, takeSpans, toSearchHit, toSearchedRow } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
-import { text } from "../script.ts";
-import type { Script } from "../script.ts";
+import { text, type Script } from "../script.ts";
 
 export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);

@@ -4,8 +4,7 @@ import type { SearchCaveat, SearchHit, SearchResult } from "../../core/model/sto
 import { lookUp, requiredBy, withTerms } from "./candidates.ts";
 import type { Match } from "./indexing.ts";
 import { snippetWidth, timeoutMsOf } from "./limits.ts";
-import { parseQuery } from "./query.ts";
-import type { Term } from "./query.ts";
+import { parseQuery, type Term } from "./query.ts";
 import {
   bestRange,
   createReader,
@@ -17,8 +16,7 @@ import {
   weightOf,
 } from "./rank.ts";
 import type { Reading } from "./rank.ts";
-import { collect, holds } from "./read-candidates.ts";
-import type { Candidate, Collected, WordSearch } from "./read-candidates.ts";
+import { collect, holds, type Candidate, type Collected, type WordSearch } from "./read-candidates.ts";
 import {
   byRecency,
   isWithin,
@@ -29,8 +27,7 @@ import {
   toSearchedRow,
   turnsAt,
 } from "./sources.ts";
-import { all } from "../script.ts";
-import type { Script } from "../script.ts";
+import { all, type Script } from "../script.ts";
 
 interface WordHits {
   /** In order, and one more than the limit if there are more. */

@@ -109,8 +109,6 @@ interface Probe {
   readonly rows: number;
 }
 
-// ── Ranking by id ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The rows that contain a word, in order of their ids, and what containing it is worth. */
 interface Posting {
   readonly ids: readonly number[];

@@ -4,10 +4,8 @@
  * rows past the watermark directly.
  */
 
-import { isPending, messages, summaries } from "./sources.ts";
-import type { Corpus, CorpusName } from "./sources.ts";
-import { count, first, int, sql, statement, text } from "../script.ts";
-import type { Row, Script, Statement } from "../script.ts";
+import { isPending, messages, summaries, type Corpus, type CorpusName } from "./sources.ts";
+import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
 

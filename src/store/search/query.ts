@@ -3,8 +3,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { queryStopWords } from "../../core/base/stop-words.ts";
 import { stem } from "./stem.ts";
-import { allPieces, eachWord, unspacedCharacter } from "./tokenize.ts";
-import type { Piece } from "./tokenize.ts";
+import { allPieces, eachWord, unspacedCharacter, type Piece } from "./tokenize.ts";
 
 /** One thing to look for: a word, or words in a row. */
 export interface Term {

@@ -5,8 +5,7 @@
 
 import type { Query, Term } from "./query.ts";
 import { stem } from "./stem.ts";
-import { eachWord } from "./tokenize.ts";
-import type { Wanted } from "./tokenize.ts";
+import { eachWord, type Wanted } from "./tokenize.ts";
 
 /** A part of a text: from one character up to, not including, another. */
 export interface TextRange {

@@ -4,16 +4,13 @@
  */
 
 import type { SearchRequest } from "../../core/model/store.ts";
-import { isIndexUsable } from "./indexing.ts";
-import type { SearchIndex } from "./indexing.ts";
+import { isIndexUsable, type SearchIndex } from "./indexing.ts";
 import { byRecency, namedMax, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";
-import { all } from "../script.ts";
-import type { Script } from "../script.ts";
-import { isLate } from "./limits.ts";
-import type { Deadline } from "./limits.ts";
+import { all, type Script } from "../script.ts";
+import { isLate, type Deadline } from "./limits.ts";
 import type { Query, Term } from "./query.ts";
 
 export interface WordSearch {

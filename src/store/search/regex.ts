@@ -50,8 +50,6 @@ const hasCapital = (pattern: string): boolean =>
 const staysInLine = (pattern: string): boolean =>
   !/[\p{Cc}\u2028\u2029]|\[\^|\(\?(?!:)|\\(?![dwb]|[^\p{L}\p{N}])/u.test(pattern);
 
-// ── What must occur ──────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** The longest run of ASCII characters that every match contains; null where that is not certain. */
 export function requiredLiteral(pattern: string): string | null {
   let at = 0;

@@ -9,15 +9,11 @@ import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../..
 import { excerpt } from "../../core/base/excerpt.ts";
 import { sharedFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
-import { bestRange, createReader, ownScore, recencyBoosts, weightOf } from "./rank.ts";
-import type { Reading, TextRange } from "./rank.ts";
+import { bestRange, createReader, ownScore, recencyBoosts, weightOf, type Reading, type TextRange } from "./rank.ts";
 import { toStoredFile } from "../rows.ts";
-import { all, count, sql } from "../script.ts";
-import type { Script } from "../script.ts";
-import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./limits.ts";
-import type { Deadline } from "./limits.ts";
-import { parseQuery } from "./query.ts";
-import type { Term } from "./query.ts";
+import { all, count, sql, type Script } from "../script.ts";
+import { checkLimit, isLate, snippetWidth, timeoutMsOf, type Deadline } from "./limits.ts";
+import { parseQuery, type Term } from "./query.ts";
 
 /** Text files, newest first. Conversations that are named are searched even if hidden. */
 export function* filesToSearch(request: SearchRequest): Script<readonly StoredFile[]> {

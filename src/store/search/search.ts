@@ -5,8 +5,7 @@ import { searchByRegex } from "./by-regex.ts";
 import { searchByWords } from "./by-words.ts";
 import { postingsMax } from "./candidates.ts";
 import type { SearchIndex } from "./indexing.ts";
-import { checkLimit } from "./limits.ts";
-import type { Deadline } from "./limits.ts";
+import { checkLimit, type Deadline } from "./limits.ts";
 import { filesUnsearched } from "./search-files.ts";
 import type { Script } from "../script.ts";
 

@@ -6,8 +6,7 @@
 import type { ConversationId, FileId, MessageId } from "../../core/model/types.ts";
 import type { FileHolder } from "../../core/model/store.ts";
 import { asConversation, asMessage } from "../rows.ts";
-import { all, int, sql, text } from "../script.ts";
-import type { ReadScript, Script } from "../script.ts";
+import { all, int, sql, text, type ReadScript, type Script } from "../script.ts";
 
 /** Each file that these conversations refer to, with one conversation that does; null means all that are not hidden. */
 export function* sharedFiles(

@@ -1,7 +1,6 @@
 /** What can be searched: the rows of messages and summaries, read by id, by conversation and by the request's filter. */
 
-import { idIn, roles } from "../../core/model/types.ts";
-import type { ConversationId, SummaryId } from "../../core/model/types.ts";
+import { idIn, roles, type ConversationId, type SummaryId } from "../../core/model/types.ts";
 import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";

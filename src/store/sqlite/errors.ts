@@ -1,8 +1,7 @@
 /** Translates SQLite's errors into LcmErrors and waits for locks that other processes hold. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { LcmError, errorText } from "../../core/base/errors.ts";
-import type { ErrorCode } from "../../core/base/errors.ts";
+import { LcmError, errorText, type ErrorCode } from "../../core/base/errors.ts";
 
 export const errcodeOf = (error: unknown): number | null =>
   error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : null;

@@ -5,8 +5,7 @@ import type { Store } from "../../core/model/store.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 import { filesToForget, isScrubPending, recordScrub, replaceFileRow } from "../maintenance/forget.ts";
 import { rowSteps } from "../operations.ts";
-import { forgetInFile, holdersOf, removeContents } from "../stored-files.ts";
-import type { StoredFiles } from "../stored-files.ts";
+import { forgetInFile, holdersOf, removeContents, type StoredFiles } from "../stored-files.ts";
 import type { ScriptQueue } from "./runner.ts";
 import { emptyLog, rewriteFile } from "./vacuum.ts";
 

@@ -1,7 +1,6 @@
 /** The search index as FTS5 tables. FTS5 stores our own terms: it neither stems nor ranks, and keeps no text. */
 
-import { conversationTerm } from "../search/indexing.ts";
-import type { Match, SearchIndex } from "../search/indexing.ts";
+import { conversationTerm, type Match, type SearchIndex } from "../search/indexing.ts";
 import type { Term } from "../search/query.ts";
 import { ids } from "../search/sources.ts";
 import { termsVersion } from "../search/tokenize.ts";

@@ -1,16 +1,12 @@
 /** The thread behind worker.ts: opens one SQLite store, adopting an older database first, and answers calls. */
 
-import { parentPort, workerData } from "node:worker_threads";
-import type { MessagePort } from "node:worker_threads";
-import { LcmError } from "../../core/base/errors.ts";
-import type { ErrorCode } from "../../core/base/errors.ts";
+import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import { LcmError, type ErrorCode } from "../../core/base/errors.ts";
 import type { Store } from "../../core/model/store.ts";
-import { openSqlite, systemNow } from "./store.ts";
-import type { SqliteOptions } from "./store.ts";
+import { openSqlite, systemNow, type SqliteOptions } from "./store.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { retryWhileBusy } from "./errors.ts";
-import { databaseFileOf } from "../../core/model/database-file.ts";
-import type { DatabaseFile } from "../../core/model/database-file.ts";
+import { databaseFileOf, type DatabaseFile } from "../../core/model/database-file.ts";
 import type { StoreMethod } from "../script.ts";
 import { identify } from "./file-kind.ts";
 

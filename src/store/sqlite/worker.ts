@@ -115,8 +115,6 @@ function errorOf({ code, message, hint, stack }: Failure): Error {
   return error;
 }
 
-// ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Runs one search at a time, so that ending the thread ends no other search. */
 function createSearcher(options: ThreadOptions) {
   let thread: Thread | null = null;

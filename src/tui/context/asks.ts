@@ -7,8 +7,7 @@ import type { ContextItem, Conversation, ConversationId, Role } from "../../core
 import type { Store } from "../../core/model/store.ts";
 import { idsOf, itemsOf, rangeOf, itemText } from "../../format/context.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
-import { reads } from "../port.ts";
-import type { OfConversation } from "../port.ts";
+import { reads, type OfConversation } from "../port.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export interface Prompt {

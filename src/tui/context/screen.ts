@@ -1,11 +1,9 @@
 /** The context screen: the prompt the model gets, item by item, at this or another budget. */
 
-import { goTo, opens, opensIts } from "../contract.ts";
-import type { Frame, Module, Step } from "../contract.ts";
+import { goTo, opens, opensIts, type Frame, type Module, type Step } from "../contract.ts";
 import { field, lineOf } from "../widgets/field.ts";
 import { sharedHelp } from "../keys.ts";
-import { createRows, scrolled, seen, startOfList, textKeys } from "../widgets/list.ts";
-import type { List } from "../widgets/list.ts";
+import { createRows, scrolled, seen, startOfList, textKeys, type List } from "../widgets/list.ts";
 import type { Anchor, Prompt } from "./asks.ts";
 import {
   countOf,

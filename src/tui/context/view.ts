@@ -1,17 +1,14 @@
 /** How the context screen looks: the budget and its use, items left out, then the prompt, one line per item. */
 
-import type { ConversationId, Ref, Role } from "../../core/model/types.ts";
-import { messageName } from "../../core/model/types.ts";
+import { messageName, type ConversationId, type Ref, type Role } from "../../core/model/types.ts";
 import { costOf } from "../../core/assembly/prompt-items.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
-import { createPaint } from "../../format/paint.ts";
-import type { Paint } from "../../format/paint.ts";
+import { createPaint, type Paint } from "../../format/paint.ts";
 import type { Frame, Destination } from "../contract.ts";
 import { beside, fitAll, laidOutOnce, row, rule, textPage, windowed } from "../widgets/draw.ts";
-import { drawField } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
+import { drawField, type Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
 import type { PromptEntry, LeftRow, Prompt, Range } from "./asks.ts";
 import { formatCount, plural } from "../../core/base/format.ts";

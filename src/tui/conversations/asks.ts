@@ -2,10 +2,8 @@
 
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
-import { groupsOf } from "../../format/findings.ts";
-import type { FindingGroup } from "../../format/findings.ts";
-import { reads } from "../port.ts";
-import type { OfConversation } from "../port.ts";
+import { groupsOf, type FindingGroup } from "../../format/findings.ts";
+import { reads, type OfConversation } from "../port.ts";
 import { promptBudgetDefault, promptTokens } from "../../core/model/prompt-cost.ts";
 
 export interface ConversationRow {

@@ -6,15 +6,12 @@ import type { Ask } from "../asks.ts";
 import { goTo, opens } from "../contract.ts";
 import type { Frame, Its, LayerEvent, Module, Destination, Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
-import { field, pasted, textOf, typed } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
+import { field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
 import { sharedHelp } from "../keys.ts";
 import { createRows, startOfList, stayed } from "../widgets/list.ts";
 import type { Checkup } from "./asks.ts";
-import { list as listed, sorts } from "./order.ts";
-import type { Choice, Listing } from "./order.ts";
-import { checkupOf, drawConversations, headRows, listRows, selected } from "./view.ts";
-import type { ConversationsScreen } from "./view.ts";
+import { list as listed, sorts, type Choice, type Listing } from "./order.ts";
+import { checkupOf, drawConversations, headRows, listRows, selected, type ConversationsScreen } from "./view.ts";
 import { plural } from "../../core/base/format.ts";
 
 export type { ConversationsScreen } from "./view.ts";
@@ -161,8 +158,6 @@ export const conversationsModule: Module<ConversationsScreen> = {
   draw: drawConversations,
 };
 
-// ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Lists the conversations again, and keeps the cursor on its conversation. */
 function arranged(state: ConversationsScreen, frame: Frame): ConversationsScreen {
   const id = selected(state)?.conversation.id;
@@ -185,8 +180,6 @@ const filteredBy = (state: ConversationsScreen, typing: Field | null, frame: Fra
     { ...state, typing, choice: { ...state.choice, filter: typing === null ? "" : textOf(typing).trim() } },
     frame,
   );
-
-// ── Health ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function check(state: ConversationsScreen, frame: Frame): Step<ConversationsScreen> {
   const row = selected(state);

@@ -2,17 +2,14 @@
 
 import type { ConversationId, Totals } from "../../core/model/types.ts";
 import { ago, bareName, nameOf, useBar, useShare } from "../../format/conversations.ts";
-import { createPaint } from "../../format/paint.ts";
-import type { Paint } from "../../format/paint.ts";
+import { createPaint, type Paint } from "../../format/paint.ts";
 import type { Frame } from "../contract.ts";
 import { beside, ends, row, rule } from "../widgets/draw.ts";
-import { drawField } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
+import { drawField, type Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
 import type { Failure } from "../port.ts";
 import type { Checkup, ConversationRow } from "./asks.ts";
-import { activityOf } from "./order.ts";
-import type { Choice, Listing, Placed, Sort } from "./order.ts";
+import { activityOf, type Choice, type Listing, type Placed, type Sort } from "./order.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { breakLines, cut, padEnd, padStart, widthOf } from "../../format/width.ts";

@@ -9,8 +9,7 @@ import type { Transplantation } from "../../core/maintenance/transplant.ts";
 import { undoneWords } from "../../format/changes.ts";
 import { dissolvedWords } from "../../format/dissolve.ts";
 import { transplantedWords } from "../../format/transplant.ts";
-import { reads } from "../port.ts";
-import type { Doing } from "../port.ts";
+import { reads, type Doing } from "../port.ts";
 import { mustFind } from "../../core/model/find-conversation.ts";
 
 export type ChangeRequest =
@@ -67,8 +66,6 @@ export const changesAsks = {
   ),
 };
 
-// ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange> {
   switch (request.kind) {
     case "dissolve":
@@ -113,8 +110,6 @@ function effectOf(change: PlannedChange): readonly unknown[] {
       return [{ ...change.plan, revision: 0 }];
   }
 }
-
-// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Applies the plan and reports it as the command line does. Null if the plan was outdated: nothing was changed. */
 async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<string | null> {

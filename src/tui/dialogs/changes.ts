@@ -1,8 +1,7 @@
 /** The dialogs for changes without a model: dissolve, transplant, undo, fix. */
 
 import { opens } from "../contract.ts";
-import { createPlan, planAgain } from "./plan.ts";
-import type { Planning } from "./plan.ts";
+import { createPlan, planAgain, type Planning } from "./plan.ts";
 
 export const dissolveModule = createPlan<"dissolve">({
   name: "Dissolve",

@@ -9,8 +9,7 @@ import type { Asking, Binding, Frame, Module, Destination, Step } from "../contr
 import { ends, fitAll, spinner } from "../widgets/draw.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
 import type { Progress, Trouble } from "../port.ts";
-import { isSameChange } from "./changes-asks.ts";
-import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
+import { isSameChange, type ChangeRequest, type PlannedChange } from "./changes-asks.ts";
 import { breakLines } from "../../format/width.ts";
 import { harmless } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";

@@ -4,10 +4,8 @@ import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { Frame, Module, Step } from "../contract.ts";
 import { listTable } from "../widgets/draw.ts";
-import { drawField, field, pasted, textOf, typed } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
-import { createRows, seen, startOfList } from "../widgets/list.ts";
-import type { List } from "../widgets/list.ts";
+import { drawField, field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
+import { createRows, seen, startOfList, type List } from "../widgets/list.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { clockTime } from "../../format/times.ts";
 

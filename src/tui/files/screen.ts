@@ -2,14 +2,11 @@
 
 import type { ConversationId, FileId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
-import { opens } from "../contract.ts";
-import type { Frame, Module, Step } from "../contract.ts";
+import { opens, type Frame, type Module, type Step } from "../contract.ts";
 import { beside, ends, listTable, rule } from "../widgets/draw.ts";
-import { bound, createRows, listKeys, scrollKeys, startOfList, stayed } from "../widgets/list.ts";
-import type { List } from "../widgets/list.ts";
+import { bound, createRows, listKeys, scrollKeys, startOfList, stayed, type List } from "../widgets/list.ts";
 import type { ListAction, Scroll, ScrollAction } from "../keys.ts";
-import { joined, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
-import type { Room, Spot } from "../widgets/pane.ts";
+import { joined, rowsFrom, scrolledBy, startOfText, type Room, type Spot } from "../widgets/pane.ts";
 import type { FileLook, Files, FileRow, FileText } from "./asks.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { clockTime } from "../../format/times.ts";

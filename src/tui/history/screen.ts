@@ -2,13 +2,10 @@
 
 import type { Change } from "../../core/maintenance/history.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import { changeLines, changeTable } from "../../format/changes.ts";
-import type { ChangeInShort } from "../../format/changes.ts";
-import { goTo, opens } from "../contract.ts";
-import type { Asking, Frame, Module, Destination, Step } from "../contract.ts";
+import { changeLines, changeTable, type ChangeInShort } from "../../format/changes.ts";
+import { goTo, opens, type Asking, type Frame, type Module, type Destination, type Step } from "../contract.ts";
 import { fit, laidOutOnce, listRows, rule, textPage, windowed } from "../widgets/draw.ts";
-import { createRows, scrolled, startOfList, stayed, textKeys } from "../widgets/list.ts";
-import type { List } from "../widgets/list.ts";
+import { createRows, scrolled, startOfList, stayed, textKeys, type List } from "../widgets/list.ts";
 import type { Changes, ChangeSteps } from "./asks.ts";
 import { listed, plural } from "../../core/base/format.ts";
 
@@ -101,8 +98,6 @@ export const historyModule: Module<HistoryScreen> = {
   },
 };
 
-// ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 const headRows = 1;
 const detailRowsMin = 6;
 
@@ -144,8 +139,6 @@ function wayBackOf(state: HistoryScreen): Destination | null {
 }
 
 const conversationId = (digits: string): ConversationId => Number(digits) as ConversationId;
-
-// ── The selected change ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const detailLines = laidOutOnce(({ change, stepsLeft }: ChangeSteps, page): readonly string[] => {
   const { paint, typed } = page;

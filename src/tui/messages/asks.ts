@@ -7,14 +7,11 @@ import type { Conversation, ConversationId, FileId, Message, MessageId } from ".
 import type { Store } from "../../core/model/store.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { bareName } from "../../format/conversations.ts";
-import { sectionsOf } from "../../format/messages.ts";
-import type { MessageSection } from "../../format/messages.ts";
+import { sectionsOf, type MessageSection } from "../../format/messages.ts";
 import { linesOf } from "../widgets/pane.ts";
-import { reads } from "../port.ts";
-import type { OfConversation } from "../port.ts";
-import { formatTimestamp } from "../../core/base/time.ts";
+import { reads, type OfConversation } from "../port.ts";
+import { formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount } from "../../core/base/format.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 export type MessagePlace =
@@ -100,8 +97,6 @@ async function pageAround(store: Store, conversation: ConversationId, seq: numbe
   };
 }
 
-// ── One message ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Limits of what is shown of one message. */
 const charactersMax = 16_000;
 const piecesMax = 50;
@@ -129,8 +124,6 @@ function linesIn(text: string): number {
 /** The reference to a file is worded for models; for people it names the key. */
 const withLinks = (text: string): string =>
   text.replace(/\[File (file_[^\]\n]*)\. Moved out of this message; lcm_describe shows it\.\]/g, "[$1; f opens it]");
-
-// ── Finding the place ────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Range = Omit<Extract<Parameters<Store["messages"]>[0], { readonly limit?: number }>, "conversation">;
 

@@ -1,21 +1,16 @@
 /** The messages screen: a conversation as a transcript. Only a page around the visible messages is loaded. */
 
-import { messageName } from "../../core/model/types.ts";
-import type { ConversationId, MessageId } from "../../core/model/types.ts";
+import { messageName, type ConversationId, type MessageId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
 import { goTo, opens, opensIts } from "../contract.ts";
 import type { Asking, Frame, LayerEvent, Module, Step } from "../contract.ts";
 import { ends, rule } from "../widgets/draw.ts";
-import { drawField, field, lineOf } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
-import { sharedHelp } from "../keys.ts";
+import { drawField, field, lineOf, type Field } from "../widgets/field.ts";
+import { sharedHelp, type ListAction } from "../keys.ts";
 import { bound, listKeys, textKeys } from "../widgets/list.ts";
-import type { ListAction } from "../keys.ts";
-import { percent, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
-import type { Room, Spot } from "../widgets/pane.ts";
+import { percent, rowsFrom, scrolledBy, startOfText, type Room, type Spot } from "../widgets/pane.ts";
 import type { Arrival, MessagePlace, MessagesPage, ShownMessage } from "./asks.ts";
-import { indexOf, markedRow, revealing, scrolledTop, seenMessages, seenRows } from "./view.ts";
-import type { Top, View } from "./view.ts";
+import { indexOf, markedRow, revealing, scrolledTop, seenMessages, seenRows, type Top, type View } from "./view.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { clockTime } from "../../format/times.ts";
 

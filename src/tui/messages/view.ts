@@ -1,11 +1,9 @@
 /** How the transcript looks: collapsed and expanded messages, and which of their rows are visible. */
 
-import { messageName } from "../../core/model/types.ts";
-import type { MessageId } from "../../core/model/types.ts";
+import { messageName, type MessageId } from "../../core/model/types.ts";
 import type { Frame } from "../contract.ts";
 import { ends, laidOutOnce } from "../widgets/draw.ts";
-import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText } from "../widgets/pane.ts";
-import type { Blocks, Spot } from "../widgets/pane.ts";
+import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText, type Blocks, type Spot } from "../widgets/pane.ts";
 import type { ShownMessage } from "./asks.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut, widthOf } from "../../format/width.ts";
@@ -32,8 +30,6 @@ const markColumns = 2;
 
 const collapsedRows = 12;
 const expandedRows = 300;
-
-// ── The rows of a message ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A heading, the text, and an empty line. Cached, since every key needs the same rows. */
 const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) => readonly string[]) =>
@@ -105,8 +101,6 @@ function expandedBody({ pieces, isWhole }: ShownMessage, columns: number, { pain
   if (isWhole && rows.length <= expandedRows) return rows;
   return [...rows.slice(0, expandedRows), paint.soft("… press ↵ to see all of it")];
 }
-
-// ── The visible rows ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const blocksOf = (view: View): Blocks => ({
   count: view.messages.length,

@@ -4,11 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, Store } from "../../core/model/store.ts";
-import { reachOf } from "../../core/recall/scope.ts";
-import type { Reach } from "../../core/recall/scope.ts";
+import { reachOf, type Reach } from "../../core/recall/scope.ts";
 import { bareName } from "../../format/conversations.ts";
-import { createFinder } from "../../format/highlight.ts";
-import type { Match } from "../../format/highlight.ts";
+import { createFinder, type Match } from "../../format/highlight.ts";
 import type { Doing } from "../port.ts";
 import { oneLine } from "../../format/safe-text.ts";
 

@@ -1,17 +1,13 @@
 /** The search screen: searches one conversation or all of them while you type. */
 
-import { messageName } from "../../core/model/types.ts";
-import type { ConversationId } from "../../core/model/types.ts";
+import { messageName, type ConversationId } from "../../core/model/types.ts";
 import type { SearchCaveat } from "../../core/model/store.ts";
 import { caveatSentence } from "../../core/recall/grep.ts";
 import { marked } from "../../format/highlight.ts";
-import { opens } from "../contract.ts";
-import type { Frame, LayerEvent, Module, Destination, Step } from "../contract.ts";
+import { opens, type Frame, type LayerEvent, type Module, type Destination, type Step } from "../contract.ts";
 import { ends, fit, rule } from "../widgets/draw.ts";
-import { drawField, field, pasted, textOf, typed } from "../widgets/field.ts";
-import type { Field } from "../widgets/field.ts";
-import { createRows, seen, startOfList } from "../widgets/list.ts";
-import type { List } from "../widgets/list.ts";
+import { drawField, field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
+import { createRows, seen, startOfList, type List } from "../widgets/list.ts";
 import type { Found, Hit, Query } from "./asks.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut, wrap } from "../../format/width.ts";

@@ -2,8 +2,7 @@
 
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
-import { readStatus } from "../../core/status.ts";
-import type { Pressure } from "../../core/status.ts";
+import { readStatus, type Pressure } from "../../core/status.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
 import type { Doing, Port } from "../port.ts";

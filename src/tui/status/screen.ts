@@ -2,10 +2,8 @@
 
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
-import { dueWords, statusFacts } from "../../format/status.ts";
-import type { Fact } from "../../format/status.ts";
-import { opens } from "../contract.ts";
-import type { Frame, Module } from "../contract.ts";
+import { dueWords, statusFacts, type Fact } from "../../format/status.ts";
+import { opens, type Frame, type Module } from "../contract.ts";
 import { rule, windowed } from "../widgets/draw.ts";
 import { sharedHelp } from "../keys.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
@@ -67,8 +65,6 @@ export const statusModule: Module<StatusScreen> = {
   },
   draw: (state, frame) => windowed(linesOf(state, frame), state.top, frame),
 };
-
-// ── Sections ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const sections: readonly (readonly [title: string, facts: readonly string[]])[] = [
   ["stored", ["database", "conversations", "messages", "summaries", "files", "tokens", "newest", "search"]],

@@ -18,10 +18,8 @@ import type { Store } from "../../core/model/store.ts";
 import { summaryBefore } from "../../core/summarize/source.ts";
 import { inShort, openingOf, wholeLines } from "../../format/messages.ts";
 import { createPaint } from "../../format/paint.ts";
-import { reads } from "../port.ts";
-import type { OfConversation } from "../port.ts";
-import { stripOf } from "./strip.ts";
-import type { StripItem, Strip } from "./strip.ts";
+import { reads, type OfConversation } from "../port.ts";
+import { stripOf, type StripItem, type Strip } from "./strip.ts";
 import type { TreeEntry, Run } from "./tree.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 

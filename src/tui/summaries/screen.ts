@@ -1,7 +1,6 @@
 /** The summaries screen: the context as a tree down to its messages, with details and a strip over time. */
 
-import type { MessageId, SummaryId } from "../../core/model/types.ts";
-import { messageName } from "../../core/model/types.ts";
+import { messageName, type MessageId, type SummaryId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
 import { goTo, opens, opensIts } from "../contract.ts";
 import type { Binding, Frame, Module, Destination, Step } from "../contract.ts";
@@ -9,8 +8,7 @@ import { sharedHelp } from "../keys.ts";
 import { createRows, scrolled, seen, startOfList, stayed, textKeys } from "../widgets/list.ts";
 import type { ItemDetail, SummaryPath } from "./asks.ts";
 import { keyOf, outsideKey, parentOf, placeOf, rowsOf } from "./tree.ts";
-import { draw, layoutOf, linesOf, rowAt } from "./view.ts";
-import type { SummariesScreen } from "./view.ts";
+import { draw, layoutOf, linesOf, rowAt, type SummariesScreen } from "./view.ts";
 import { summaryKeys } from "./summary-keys.ts";
 
 function noSummary(state: SummariesScreen): string | null {

@@ -4,8 +4,7 @@
  */
 
 import type { Paint } from "../../format/paint.ts";
-import { timestampToMs } from "../../core/base/time.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import { timestampToMs, type Timestamp } from "../../core/base/time.ts";
 import { cut, padEnd, widthOf } from "../../format/width.ts";
 import { clockTime } from "../../format/times.ts";
 
@@ -72,8 +71,6 @@ function slicesOf(
   const first = within(Math.floor(place(begin)));
   return [first, Math.max(first, within(Math.ceil(place(end)) - 1))];
 }
-
-// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The selected row in the strip. */
 export interface StripCursor {

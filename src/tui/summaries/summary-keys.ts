@@ -2,8 +2,7 @@
 
 import type { SummaryId } from "../../core/model/types.ts";
 import { textLines } from "../../format/passages.ts";
-import { goTo } from "../contract.ts";
-import type { Answers, Binding, Frame, Destination, Step } from "../contract.ts";
+import { goTo, type Answers, type Binding, type Frame, type Destination, type Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
 import type { OfConversation } from "../port.ts";
 import type { Previous } from "./asks.ts";

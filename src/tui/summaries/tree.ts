@@ -1,7 +1,6 @@
 /** The open rows of the summary tree: the context's items, their sources, and summaries outside it, as ids only. */
 
-import { messageName } from "../../core/model/types.ts";
-import type { MessageId, Sources, SummaryId } from "../../core/model/types.ts";
+import { messageName, type MessageId, type Sources, type SummaryId } from "../../core/model/types.ts";
 
 /** A top-level row: a summary of the context, or a run of raw messages. */
 export type TreeEntry = { readonly kind: "summary"; readonly id: SummaryId } | Run;

@@ -5,8 +5,7 @@ import type { Paint } from "../../format/paint.ts";
 import type { Frame } from "../contract.ts";
 import type { List } from "./list.ts";
 import { widthOf } from "../../format/width.ts";
-import { table } from "../../format/table.ts";
-import type { Column } from "../../format/table.ts";
+import { table, type Column } from "../../format/table.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";
 

@@ -119,8 +119,6 @@ export const bound = <S, A extends string>(
 ): readonly Binding<S>[] =>
   keys.map((each) => ({ ...each, moves: true, does: (state, frame) => act(state, each.action, frame) }));
 
-// ── Text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 export const scrollKeys: readonly Named<ScrollAction>[] = [
   { keys: ["J", "shift+down"], action: "textDown", help: "scroll the text down" },
   { keys: ["K", "shift+up"], action: "textUp", help: "scroll the text up" },

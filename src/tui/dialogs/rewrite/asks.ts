@@ -2,8 +2,7 @@
 
 import { LcmError } from "../../../core/base/errors.ts";
 import type { Finding } from "../../../core/maintenance/inspect.ts";
-import { createLcm } from "../../../core/lcm.ts";
-import type { Lcm } from "../../../core/lcm.ts";
+import { createLcm, type Lcm } from "../../../core/lcm.ts";
 import type { SummaryId } from "../../../core/model/types.ts";
 import type { Model, PartOf } from "../../../core/model/store.ts";
 import { templateNameOf } from "../../../core/prompts/summary.ts";
@@ -12,8 +11,7 @@ import type { PlannedRewrite, PlannedRewrites, RewriteDraft } from "../../../cor
 import { sourceText } from "../../../core/summarize/source-text.ts";
 import type { Spend } from "../../../core/model-calls/metering.ts";
 import { sourceOfSummary } from "../../../core/summarize/source.ts";
-import { costOfRewrites, keptOf } from "../../../format/rewrite.ts";
-import type { RewritesPlan } from "../../../format/rewrite.ts";
+import { costOfRewrites, keptOf, type RewritesPlan } from "../../../format/rewrite.ts";
 import { refusalHint } from "../../../format/model.ts";
 import type { Doing, OfConversation, Port } from "../../port.ts";
 import { mustFind } from "../../../core/model/find-conversation.ts";

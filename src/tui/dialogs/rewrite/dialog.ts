@@ -24,8 +24,7 @@ import {
   whyNot,
 } from "./view.ts";
 import type { RewriteDialog } from "./view.ts";
-import { noticeOf, noWork } from "./work.ts";
-import type { Outcome } from "./work.ts";
+import { noticeOf, noWork, type Outcome } from "./work.ts";
 
 type Phase = RewriteDialog["phase"];
 type Stepped = Step<RewriteDialog>;

@@ -1,10 +1,8 @@
 /** How the rewrite dialog looks in each phase: plan or preview, progress, review, trouble, report. */
 
-import { missingModel } from "../../../core/maintenance/rewrite.ts";
-import type { PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
+import { missingModel, type PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
 import { formatCount, plural } from "../../../core/base/format.ts";
-import { timestampToMs } from "../../../core/base/time.ts";
-import type { Timestamp } from "../../../core/base/time.ts";
+import { timestampToMs, type Timestamp } from "../../../core/base/time.ts";
 import { callLines, modelLines } from "../../../format/model.ts";
 import { textLines } from "../../../format/passages.ts";
 import { breakLines, widthOf, wrap } from "../../../format/width.ts";
@@ -18,10 +16,8 @@ import type { Trouble } from "../../port.ts";
 import { ends, fit, fitAll, laidOutOnce, place, rule, spinner } from "../../widgets/draw.ts";
 import { scrolled } from "../../widgets/list.ts";
 import type { PlannedWork, SourcePreview } from "./asks.ts";
-import { drawReview, headLines, scrolledReview } from "./review.ts";
-import type { Review } from "./review.ts";
-import { drawWork, endLines, placeOf, questionOf } from "./work.ts";
-import type { Work } from "./work.ts";
+import { drawReview, headLines, scrolledReview, type Review } from "./review.ts";
+import { drawWork, endLines, placeOf, questionOf, type Work } from "./work.ts";
 
 export interface RewriteDialog extends Destination<"rewrite"> {
   /** Null until it is read. */

@@ -96,8 +96,6 @@ function outcomeLine(outcome: Outcome, { paint }: Page): string {
   }
 }
 
-// ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function totalsOf({ outcomes, above }: Work) {
   const of = <T extends Outcome["status"]>(status: T) =>
     outcomes.filter((each): each is Extract<Outcome, { readonly status: T }> => each.status === status);
