@@ -100,27 +100,18 @@ function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstac
   return found;
 }
 
-/** The rows that a link refers to. */
+/** The rows that a link or a context item refers to. */
 function namedBy({ table, key, columns }: Image): readonly Image[] {
+  if (table === "messages" || table === "summaries" || table === "message_parts") return [];
   const {
     message_id: message = null,
-    summary_id: summary = null,
+    summary_id: own = null,
     parent_summary_id: source = null,
   } = { ...key, ...columns };
   const of = (named: Table, name: string, id: Value): readonly Image[] =>
     id === null ? [] : [{ table: named, key: { [name]: id }, columns: null }];
-  switch (table) {
-    case "context_items":
-      return [...of("summaries", "summary_id", summary), ...of("messages", "message_id", message)];
-    case "summary_messages":
-      return of("messages", "message_id", message);
-    case "summary_parents":
-      return of("summaries", "summary_id", source);
-    case "message_parts":
-    case "messages":
-    case "summaries":
-      return [];
-  }
+  const summary = table === "context_items" ? own : source;
+  return [...of("summaries", "summary_id", summary), ...of("messages", "message_id", message)];
 }
 
 /** Removed rows that others would still refer to. */

@@ -16,6 +16,9 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
+  if (readOnly && kind === "outdated") {
+    throw new LcmError("conflict", `${path} has an earlier format`, { hint: "open it once for writing to upgrade it" });
+  }
   if (kind === "empty") makeFolderOf(path);
   const isNew = !existsSync(path);
   const db = new DatabaseSync(path, { readOnly, timeout: 10 });
