@@ -1,4 +1,4 @@
-/** Reading messages by their ids, with and without gaps between them, and from either end. The contract holds the rest. */
+/** Reading messages by id, with and without gaps, and from either end. The contract tests the rest. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -21,8 +21,8 @@ const { messages: ids } = await store.append(id, host.entries.map(toAppendable))
 const read = async (selection: MessageSelection): Promise<string> =>
   (await store.messages(selection)).map(({ text }) => text).join("");
 
-describe("messages by their ids", () => {
-  it("come in the order asked for, without those that do not exist", async () => {
+describe("messages by id", () => {
+  it("come in the requested order, without those that do not exist", async () => {
     const asked = (...places: readonly number[]) => ({
       ids: places.map((place) => ids[place] ?? ((999 + place) as MessageId)),
     });
@@ -34,7 +34,7 @@ describe("messages by their ids", () => {
 });
 
 describe("the last compactions", () => {
-  it("are as many as asked for, the newest first, of one conversation or of all", async () => {
+  it("are limited, newest first, of one conversation or of all", async () => {
     const other = await store.open({ sessionId: "other" });
     for (const [conversation, passes] of [
       [id, 1],
@@ -48,8 +48,8 @@ describe("the last compactions", () => {
   });
 });
 
-describe("messages between two places", () => {
-  it("leave both out, and are the oldest or the newest of them", async () => {
+describe("messages between two positions", () => {
+  it("exclude both ends, and are the oldest or the newest", async () => {
     const between = { conversation: id, afterSeq: 1, beforeSeq: 4 };
     assert.equal(await read(between), "bc");
     assert.equal(await read({ ...between, keep: "newest" }), "bc");

@@ -1,4 +1,4 @@
-/** Where a message goes that does not simply continue the newest one. The contract holds the rest. */
+/** Messages that do not continue the newest one. The contract tests the rest. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ after(async () => await store.close());
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
 let conversations = 0;
 
-/** In a conversation of its own: `["b", "a"]` says b, which continues a. */
+/** In a conversation of its own: `["b", "a"]` appends b, which continues a. */
 async function talk(...said: readonly (readonly [key: string, parentKey: string | null])[]) {
   const { id } = await store.open({ sessionId: `s${++conversations}` });
   const hears = async (...more: typeof said): Promise<string> => {
@@ -39,8 +39,8 @@ async function talk(...said: readonly (readonly [key: string, parentKey: string 
   return { id, hears };
 }
 
-describe("what comes late", () => {
-  it("is put where it was missing, from its root on", async () => {
+describe("a late message", () => {
+  it("is placed where it was missing, from its root on", async () => {
     const { hears } = await talk(["a", null], ["b", "a"], ["f", "e"]);
     assert.equal(await hears(["c", null]), "a b c f");
     assert.equal(await hears(["d", "c"]), "a b c d f");
@@ -48,7 +48,7 @@ describe("what comes late", () => {
     assert.equal(await hears(["g", null]), "a b c d e f g", "nothing is missing any more");
   });
 
-  it("is no branch that was left, once it is in its place", async () => {
+  it("is not an abandoned branch once it is in place", async () => {
     const { id, hears } = await talk(["a", null], ["c", "b"]);
     assert.equal(await hears(["b", "a"]), "a b c");
     assert.deepEqual(
@@ -57,19 +57,19 @@ describe("what comes late", () => {
     );
   });
 
-  it("does not hold up what goes on meanwhile", async () => {
+  it("does not stop the conversation from continuing", async () => {
     const { hears } = await talk(["a", null], ["f", "e"]);
     assert.equal(await hears(["c", null], ["g", "f"]), "a c f g");
     assert.equal(await hears(["e", "c"], ["h", "g"]), "a c e f g h");
   });
 
-  it("goes to the one that named it, also when it names no parent itself", async () => {
+  it("goes before the child that names it, even if it has no parent itself", async () => {
     const { hears } = await talk(["a", null], ["c", "b"], ["e", "d"]);
     assert.equal(await hears(["d", null]), "a c d e");
     assert.equal(await hears(["b", null]), "a b c d e");
   });
 
-  it("goes to the one that named it, also when it continues what was put elsewhere, whatever their keys", async () => {
+  it("goes before the child that names it, even if it continues a message placed elsewhere, whatever the keys", async () => {
     for (const [first, second] of [
       ["x", "y"],
       ["y", "x"],
@@ -81,7 +81,7 @@ describe("what comes late", () => {
     }
   });
 
-  it("opens a gap of its own when its own parent is missing too, back to where all is known", async () => {
+  it("opens another gap if its own parent is missing too", async () => {
     const { id, hears } = await talk(["a", null], ["f", "e"]);
     assert.equal(await hears(["e", "d"]), "a e f");
     assert.equal(await hears(["d", "c"], ["g", "f"]), "a d e f g");
@@ -92,7 +92,7 @@ describe("what comes late", () => {
     assert.equal(await again.hears(["e", "d"], ["d", "c"], ["c", "a"]), "a c d e f", "in one append as well");
   });
 
-  it("leaves such a gap open for what follows its root, and in front of a line that is no message", async () => {
+  it("leaves that gap open for what follows its root, also before a line that is not a message", async () => {
     const { id, hears } = await talk(["a", null], ["f", "e"]);
     assert.equal(await hears(["b", null], ["e", "d"]), "a b e f");
     const line = { key: "d", parentKey: "c", type: "label", at, raw: "{}" };
@@ -100,13 +100,13 @@ describe("what comes late", () => {
     assert.equal(await hears(["c", "b"]), "a b c e f");
   });
 
-  it("keeps what was said before the branch it is on, when that comes back before its root does", async () => {
+  it("keeps what comes before its branch, if the branch returns before its root", async () => {
     const { hears } = await talk(["a", null], ["f", "e"], ["g", "a"]);
     assert.equal(await hears(["e", "d"]), "a g");
     assert.equal(await hears(["h", "f"]), "a e f h");
   });
 
-  it("stays on the branch it belongs to, if that was left, and comes back with it", async () => {
+  it("stays on its abandoned branch, and returns with it", async () => {
     const { id, hears } = await talk(["a", null], ["d", "c"], ["b", "a"]);
     assert.equal(await hears(["c", "a"]), "a b");
     const stored = await store.messages({ conversation: id });
@@ -124,7 +124,7 @@ describe("what comes late", () => {
   });
 });
 
-describe("going back", () => {
+describe("rewinding", () => {
   const folded = async () => {
     const { id, hears } = await talk(["a", null], ["b", "a"], ["c", "b"], ["d", "c"], ["e", "d"]);
     await foldPlaces(store, id, [0, 1], "ab");
@@ -133,19 +133,19 @@ describe("going back", () => {
     return hears;
   };
 
-  it("to the last message under a summary leaves the summary as it is, however deep", async () => {
+  it("to the last message below a summary keeps the summary, at any depth", async () => {
     const hears = await folded();
     assert.equal(await hears(["f", "d"]), "abcd f");
   });
 
-  it("to one inside it opens up what reaches across, and no more", async () => {
+  it("to a message inside it dissolves only what reaches across the cut", async () => {
     const hears = await folded();
     assert.equal(await hears(["f", "c"]), "ab c f");
     assert.equal(await hears(["g", "b"]), "ab g");
   });
 });
 
-describe("the newest message, whose row was lost", () => {
+describe("the newest message after its row was lost", () => {
   const lost = async (parent: string | null) => {
     const { id, hears } = await talk(["a", null], ["b", parent]);
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
@@ -160,7 +160,7 @@ describe("the newest message, whose row was lost", () => {
   };
 
   for (const parent of ["a", null])
-    it(`is no longer missing once it comes again, behind ${parent ?? "nothing"}`, async () => {
+    it(`is no longer missing when it is sent again, after ${parent ?? "nothing"}`, async () => {
       const { hears, told, fix } = await lost(parent);
       assert.equal(await hears(["a", null], ["b", parent]), "a b");
       await fix();
@@ -168,7 +168,7 @@ describe("the newest message, whose row was lost", () => {
       assert.equal(await hears(["c", "b"]), "a b c");
     });
 
-  it("is no longer missing also when its place was cleared in between", async () => {
+  it("is no longer missing even if a fix removed its place in between", async () => {
     const { hears, told, fix } = await lost("a");
     await fix();
     assert.deepEqual(await told(), ["missing_message"]);
@@ -177,15 +177,15 @@ describe("the newest message, whose row was lost", () => {
     assert.deepEqual(await told(), []);
   });
 
-  it("leaves its number to nobody else, also where the file has lost count", async () => {
+  it("gets its own id again, even if the counter has lost count", async () => {
     const { hears } = await lost("a");
     const db = new DatabaseSync(path);
-    db.exec("UPDATE sqlite_sequence SET seq = (SELECT max(message_id) FROM messages) WHERE name = 'messages'");
+    db.exec("UPDATE conversations SET next_seq = next_seq - 1");
     db.close();
     assert.equal(await hears(["a", null], ["b", "a"], ["c", "b"]), "a b c");
   });
 
-  it("is stored again also where a summary lost all that it stood for with it", async () => {
+  it("is stored again even if a summary lost all its sources with it", async () => {
     const { id, hears } = await talk(["a", null], ["b", "a"], ["c", "b"]);
     await foldPlaces(store, id, [1, 2], "bc");
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
@@ -195,7 +195,7 @@ describe("the newest message, whose row was lost", () => {
     assert.equal((await store.conversation(id))?.totals.contextItems, 3);
   });
 
-  it("stays missing where another comes in its place", async () => {
+  it("stays missing if another message takes its place", async () => {
     const { hears, told, fix } = await lost("a");
     assert.equal(await hears(["c", "a"]), "a c");
     await fix();

@@ -1,4 +1,4 @@
-/** Undo where several things stand in its way. The contract holds the rest. */
+/** Undoing with several obstacles. The contract tests the rest. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -15,7 +15,7 @@ const subject = {
 
 describe("purging a summary", () => {
   it(
-    "that a context shows is refused to whoever takes it for one that none shows",
+    "is refused if the plan says that no context shows it, and one does",
     onScene(subject, async ({ store, talk, leaves }) => {
       const summary = of(leaves, 4);
       const outcome = await store.dissolve({ conversation: talk.id, summary, ordinal: null, purge: true });
@@ -38,18 +38,18 @@ describe("purging a summary of another conversation", () => {
   );
 });
 
-describe("taking back a part of a change", () => {
+describe("undoing a part of a change", () => {
   it(
-    "that was taken back as a whole brings that part again, and no other",
+    "that was undone as a whole restores only that part",
     onScene(subject, async ({ store, leaves }) => {
       const [one, other] = [of(leaves, 4), of(leaves, 5)];
-      const change = await rewrite(store, one, "one anew");
+      const change = await rewrite(store, one, "one again");
       await rewrite(store, other, "other anew", { change });
       const back = await store.undo(change);
       assert.ok(back.kind === "undone");
       assert.equal((await store.undo(back.change, one)).kind, "undone");
       const texts = (await store.summaries({ ids: [one, other] })).map(({ text }) => text);
-      assert.deepEqual(texts, ["one anew", "leaf number 5"]);
+      assert.deepEqual(texts, ["one again", "leaf number 5"]);
       const [{ steps } = assert.fail("the change is told")] = await history(store, { change });
       assert.deepEqual(
         steps.map(({ subject, undoneBy }) => [subject, undoneBy]),
@@ -62,9 +62,9 @@ describe("taking back a part of a change", () => {
   );
 
   it(
-    "is refused by name where the change did nothing to it, or is none",
+    "is refused if the change did not touch the summary, or does not exist",
     onScene(subject, async ({ store, leaves }) => {
-      const change = await rewrite(store, of(leaves, 4), "one anew");
+      const change = await rewrite(store, of(leaves, 4), "one again");
       const strange = of(leaves, 5);
       const message = `change ${change} did nothing to ${strange}`;
       await assert.rejects(store.undo(change, strange), { code: "not_found", message });
@@ -73,28 +73,28 @@ describe("taking back a part of a change", () => {
   );
 });
 
-describe("what stands in the way of taking a change back", () => {
+describe("an obstacle to an undo", () => {
   it(
-    "is nothing that was written later over a summary whose text the change has left alone",
+    "is not a later summary over one whose text the change did not touch",
     onScene(subject, async ({ store, path, leaves, condensed, talk }) => {
       const db = new DatabaseSync(path);
       db.prepare("UPDATE summaries SET descendant_count = 7 WHERE summary_id = ?").run(of(leaves, 0));
       db.close();
       const { change } = await applyFixes(store, await planFixes(store, talk.id));
-      const { updatedAt } = (await store.conversation(talk.id)) ?? assert.fail("it is there");
+      const { updatedAt } = (await store.conversation(talk.id)) ?? assert.fail("it exists");
       while (new Date().toISOString() <= updatedAt);
-      await rewrite(store, of(condensed, 0), "condensed anew");
-      assert.deepEqual((await store.planUndo(change ?? assert.fail("something was mended"))).obstacles, []);
+      await rewrite(store, of(condensed, 0), "condensed again");
+      assert.deepEqual((await store.planUndo(change ?? assert.fail("something was fixed"))).obstacles, []);
     }),
   );
 
   it(
-    "is the newest of what was done since; taking each back in turn leads there",
+    "is the newest later change; undoing each in turn makes the undo possible",
     onScene(subject, async ({ store, leaves }) => {
       const [first, second, third] = [
-        await rewrite(store, of(leaves, 5), "leaf anew"),
-        await rewrite(store, of(leaves, 5), "leaf anew again"),
-        await rewrite(store, of(leaves, 5), "leaf anew once more"),
+        await rewrite(store, of(leaves, 5), "leaf again"),
+        await rewrite(store, of(leaves, 5), "leaf a second time"),
+        await rewrite(store, of(leaves, 5), "leaf a third time"),
       ];
       const { obstacles } = await store.planUndo(first);
       assert.deepEqual(
