@@ -46,13 +46,13 @@ const walk: readonly {
   {
     title: "Search, with `/`",
     rows: 20,
-    sees: /hits[^]*esc back/,
+    sees: /matches[^]*esc back/,
     async go(robot) {
       await robot.press("enter");
       await robot.sees("msg_1-1487");
       await robot.press("/");
       await robot.type("passport");
-      await robot.sees("hits");
+      await robot.sees("matches");
       await robot.press("enter");
     },
   },

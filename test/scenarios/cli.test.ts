@@ -1031,7 +1031,7 @@ describe("lcm doctor", () => {
     assert.match(done.stderr, /^backup: .*lcm\.db\.backup-/m);
     assert.match(done.stderr, /undo it with `lcm undo \d+ --apply`/);
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
-    assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /nothing that --fix can fix\n$/);
+    assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /nothing for --fix to do\n$/);
     const change = /lcm undo (\d+)/.exec(done.stderr)?.[1] ?? "";
     ok(place, "undo", change, "--apply");
     const again = ok(place, "doctor", "1", "--fix", "--apply", "--no-backup", "--json").json;

@@ -141,7 +141,7 @@ const conversationsShown = 20;
 
 function planLines(session: Session, plan: FixPlan): readonly string[] {
   const { paint } = session;
-  if (isNothing(plan)) return ["", "nothing that --fix can fix"];
+  if (isNothing(plan)) return ["", "nothing for --fix to do"];
   const { conversations, orphans } = plan;
   const more = conversations.length - conversationsShown;
   return [
