@@ -111,6 +111,11 @@ export function createDatabase(
       const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
       const readOnly = purpose === "look" || (!writes && !isWritable(path));
+      if (purpose === "look" && isWritable(path) && identify(path) === "outdated") {
+        const upgraded = await openSqliteWorker({ path, filesDir, housekeeping: false });
+        while ((await upgraded.index(1_000)) > 0); // A read-only connection cannot do it.
+        await upgraded.close();
+      }
       const options = { path, filesDir, readOnly, housekeeping: purpose !== "import", busyTimeoutMs };
       const isApart = purpose === "search" || purpose === "look" || purpose === "change";
       const store = await (isApart ? openSqliteWorker(options) : openSqlite(options));

@@ -688,6 +688,20 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.ok(ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry").stdout.includes("\u001b[31mferry"));
   });
 
+  it("searches everything even if the whole index must be rebuilt, as after an upgrade", () => {
+    const place = { state: createFolder() };
+    const said = Array.from(
+      { length: 9_000 },
+      (_, n) => `${JSON.stringify({ role: "user", content: `heron h${n}x` })}\n`,
+    );
+    ok(place, "import", writeSession(place.state, said.join("")));
+    const db = new DatabaseSync(join(place.state, "lcm.db"));
+    db.exec("UPDATE search_progress SET version = 0");
+    db.close();
+    const { hits, caveats } = ok(place, "grep", "--json", "h6500x").json;
+    assert.deepEqual([hits.length, hits[0]?.seq, caveats], [1, 6_501, []]);
+  });
+
   it("takes a regular expression with -e, in one conversation or all", () => {
     assert.deepEqual(
       ok(place, "grep", "-e", "^pier \\d", "--json").json.hits.map((hit: { seq: number }) => hit.seq),

@@ -9,7 +9,7 @@ import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { defineCommand, exitOk, withLcm, type Session } from "./_session.ts";
+import { defineCommand, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -67,7 +67,13 @@ export const grepCommand = defineCommand({
         ...(options.sort === undefined ? {} : { sort: options.sort }),
         ...parseSpan(options, zone, clock.now(), "--"),
       };
-      const result = await lcm.grep(request, { timeoutMs });
+      const search = async () => await lcm.grep(request, { timeoutMs });
+      let result = await search();
+      // An upgrade leaves all rows to be indexed, more than a search reads one by one.
+      if (result.caveats.some(({ kind }) => kind === "unindexed") && session.database.isWritable()) {
+        await indexAll(session, lcm);
+        result = await search();
+      }
       const searched = await extentOf(lcm, request);
       if (session.json) session.printJson({ ...result, searched });
       else print(session, request, result, searched);

@@ -7,12 +7,17 @@ import { LcmError, errorText } from "../../core/base/errors.ts";
 import { identify } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 
-/** Throws `conflict` for a file of the older program, which must be adopted first. */
+/** Throws `conflict` for a file of the older program, which must be adopted first, and for an outdated one if read-only. */
 export function connect(path: string, readOnly: boolean): DatabaseSync {
   const kind = identify(path);
   if (kind === "older_program") {
     throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
       hint: `convert it with \`lcm adopt --db ${path}\`, which makes a backup first`,
+    });
+  }
+  if (readOnly && kind === "outdated") {
+    throw new LcmError("conflict", `${path} has an earlier format and cannot be opened read-only`, {
+      hint: `upgrade it with \`lcm status --db ${path}\` where you may write to it`,
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);

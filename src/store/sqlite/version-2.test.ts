@@ -1,12 +1,13 @@
 /** Opening a database written by the commit before schema 2 loses nothing. */
 
 import assert from "node:assert/strict";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { rowsOf } from "../../../test/support/older-database.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import { inspect } from "../../core/maintenance/inspect.ts";
 import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { ConversationId, FileId, MessageId, SummaryId } from "../../core/model/types.ts";
@@ -114,6 +115,16 @@ describe("upgrading a database of schema 1", () => {
       assert.deepEqual(new Set(wrong.map(({ code }) => code)), new Set(expected));
       assert.deepEqual(rowsOf(path, "PRAGMA foreign_key_check(messages)"), []);
     }));
+
+  it("needs permission to write: read-only, the file is refused with a hint and unchanged", async () => {
+    const path = join(mkdtempSync(join(scratch, "f-")), "lcm.db");
+    copyFileSync(fixture, path);
+    await assert.rejects(
+      openSqlite({ path, readOnly: true }),
+      (error) => error instanceof LcmError && error.code === "conflict" && /lcm status --db/.test(error.hint ?? ""),
+    );
+    assert.deepEqual(readFileSync(path), readFileSync(fixture));
+  });
 
   it("reports a lost message by its new id, and does not reuse that id", () =>
     opened(async (store) => {
