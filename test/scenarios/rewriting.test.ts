@@ -176,7 +176,7 @@ describe("commands that are printed", () => {
       assert.ok(applied.stderr.includes(`undo it with ${typed("undo 1 --apply")}`), applied.stderr);
       const { stdout } = await run("history", "--change", "1");
       assert.ok(stdout.includes(`undo it with ${typed("undo 1 --apply")}`), stdout);
-      assert.ok((await run("undo", "9")).stderr.includes(`hint: ${typed("history")} lists the changes`));
+      assert.ok((await run("undo", "9")).stderr.includes(`hint: run ${typed("history")} to list the changes`));
       assert.equal((await run("undo", "9", "--json")).json.error.hint, `${typed("history")} lists the changes`);
       const { stdout: nothing } = await run("transplant", "3", "1");
       assert.ok(nothing.includes(typed("compact 3")), nothing);
