@@ -12,6 +12,7 @@ import { Worker } from "node:worker_threads";
 import { messageToStore, textOfParts } from "../src/core/messages/codec.ts";
 import { indexes, tables } from "../src/store/sqlite/schema.ts";
 import { searchTables } from "../src/store/sqlite/search-index.ts";
+import { idIn } from "../src/core/model/types.ts";
 import { corpusEntry, question, searched } from "./corpus.ts";
 import { cpuMs, timed } from "./measure.ts";
 import type { JsonObject } from "../src/core/base/json.ts";
@@ -66,7 +67,8 @@ interface Rows {
 
 type CorpusEntry = JsonObject & { readonly message: JsonObject; readonly timestamp: string };
 
-function rowsOf(entry: CorpusEntry, id: number, conversation: number): Rows {
+function rowsOf(entry: CorpusEntry, seq: number, conversation: number): Rows {
+  const id = idIn(conversation, seq);
   const at = entry.timestamp as Timestamp;
   const {
     role,
@@ -78,8 +80,9 @@ function rowsOf(entry: CorpusEntry, id: number, conversation: number): Rows {
   } = messageToStore(entry.message, { key: `floor-${id}`, at, entry });
   const text = textOfParts(parts);
   return {
-    message: [id, conversation, id, role, text, tokens, at, Date.parse(at), key, null, envelope, kept, null],
+    message: [id, conversation, role, text, tokens, at, Date.parse(at), key, null, envelope, kept, null],
     parts: parts.map((part, ordinal) => [
+      conversation,
       id,
       ordinal,
       part.type,
@@ -89,28 +92,27 @@ function rowsOf(entry: CorpusEntry, id: number, conversation: number): Rows {
       part.toolName,
       part.metadata,
     ]),
-    item: [conversation, id, id],
+    item: [conversation, seq, id],
     text,
     tokens,
   };
 }
 
 function writer(database: DatabaseSync) {
-  const addMessage =
-    database.prepare(`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count,
-    created_at, stored_at, message_key, parent_key, envelope, entry, aside) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const addMessage = database.prepare(`INSERT INTO messages (message_id, conversation_id, role, content, token_count,
+    created_at, stored_at, message_key, parent_key, envelope, entry, aside) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const addPart =
-    database.prepare(`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content,
-    tool_call_id, tool_name, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+    database.prepare(`INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type, text_length, text_content,
+    tool_call_id, tool_name, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const addItem = database.prepare(
     "INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (?, ?, 'message', ?)",
   );
   const now = new Date().toISOString();
-  const conversation = Number(
-    database
-      .prepare("INSERT INTO conversations (session_id, created_at, updated_at) VALUES ('floor', ?, ?)")
-      .run(now, now).lastInsertRowid,
-  );
+  const made = database
+    .prepare(`INSERT INTO conversations (conversation_id, session_id, created_at, updated_at)
+              SELECT coalesce(max(conversation_id), 0) + 1, 'floor', ?, ? FROM conversations RETURNING conversation_id AS id`)
+    .get(now, now);
+  const conversation = Number(made?.["id"]);
   const add = ({ message, parts, item }: Rows): void => {
     addMessage.run(...message);
     for (const part of parts) addPart.run(...part);
@@ -132,11 +134,11 @@ function appendCpuUs(n: number): number {
     revision = revision + 1 WHERE conversation_id = ?`);
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
-  let id = Number(database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get()?.["seq"]);
+  let seq = 0;
   const turns = Array.from({ length: turnsMeasured + warmUp }, (_, turn) => {
-    const rows = [0, 1, 2, 3].map((at) => rowsOf(corpusEntry(n + 4 * turn + at) as CorpusEntry, ++id, conversation));
+    const rows = [0, 1, 2, 3].map((at) => rowsOf(corpusEntry(n + 4 * turn + at) as CorpusEntry, ++seq, conversation));
     const tokens = rows.reduce((sum, row) => sum + row.tokens, 0);
-    return { rows, totals: [4, tokens, 4, tokens, 4, tokens, id, new Date().toISOString(), conversation] };
+    return { rows, totals: [4, tokens, 4, tokens, 4, tokens, seq + 1, new Date().toISOString(), conversation] };
   });
   let cpu = process.cpuUsage();
   for (const [turn, { rows, totals }] of turns.entries()) {

@@ -30,6 +30,7 @@ export const tables = {
       number INTEGER NOT NULL,
       PRIMARY KEY (kind, session_key, agent_id)
     ) WITHOUT ROWID`,
+  /** Without a rowid, no number is assigned by itself: a process of an earlier version must not create conversations. */
   conversations: `
     CREATE TABLE conversations (
       conversation_id INTEGER PRIMARY KEY,
@@ -59,7 +60,7 @@ export const tables = {
       caught_up INTEGER NOT NULL DEFAULT 0,
       forgets INTEGER NOT NULL DEFAULT 0,
       revision INTEGER NOT NULL DEFAULT 0
-    )`,
+    ) WITHOUT ROWID`,
   messages: `
     CREATE TABLE messages (
       message_id INTEGER PRIMARY KEY,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { rowsOf } from "../../../test/support/older-database.ts";
@@ -166,5 +167,14 @@ describe("upgrading a database of schema 1", () => {
       assert.equal((await store.open({ sessionId: "new" })).id, talk.id + 1);
       const outcome = await store.undo(3);
       assert.equal(outcome.kind === "undone" && outcome.change, 5);
+    }));
+
+  it("fails a process that still runs the earlier version when it creates a conversation", () =>
+    opened(async (store, path) => {
+      const earlier = new DatabaseSync(path);
+      const insert = "INSERT INTO conversations (session_id, created_at, updated_at) VALUES ('s', '', '')";
+      assert.throws(() => earlier.exec(insert), /NOT NULL constraint failed/);
+      earlier.close();
+      assert.ok((await store.open({ sessionId: "next" })).id > 0);
     }));
 });
