@@ -53,7 +53,7 @@ describe("the conversations screen", () => {
       await robot.sees("1 of 3 conversations");
       await robot.misses("The ferry");
       await robot.press("enter");
-      await robot.sees("matching “cli”");
+      await robot.sees('matching "cli"');
       await robot.press("escape");
       await robot.sees("3 conversations");
       assert.equal(robot.isOver(), false);
