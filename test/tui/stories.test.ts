@@ -119,7 +119,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("enter", "enter");
       await robot.sees("message 400 of 400");
       await robot.press("escape");
-      await robot.sees("matching “harbour 港”");
+      await robot.sees('matching "harbour 港"');
       await robot.press("escape");
       await robot.sees("4 conversations · latest activity first");
 
