@@ -133,7 +133,9 @@ function promptLines({ paint }: Page, { sources, problems }: Status["prompts"]):
 }
 
 const searchLine = ({ paint }: Page, { unindexed }: StoreStatus): string =>
-  unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet; search scans them`;
+  unindexed === 0
+    ? paint.good("up to date")
+    : `${plural(unindexed, "row")} not indexed yet; each search reads up to 2,000 of them`;
 
 function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly string[] {
   const { paint, zone } = page;

@@ -147,8 +147,6 @@ export function bestRange(reading: Reading, weights: readonly number[], width: n
 /** In a text that repeats a word thousands of times, looking at the first matches is enough. */
 const matchesMax = 200;
 
-// ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 interface Turn {
   readonly conversation: number;
   readonly seq: number;

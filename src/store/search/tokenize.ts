@@ -90,8 +90,6 @@ export interface Wanted {
   readonly begins: (text: string, from: number) => boolean;
 }
 
-// ── Runs and their pieces ────────────────────────────────────────────────────────────────────────────────────────────
-
 /** A run is an unbroken row of letters and digits: foreign if it has non-ASCII letters, joined if it is an identifier. */
 type Shape = "foreign" | "joined";
 

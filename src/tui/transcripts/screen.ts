@@ -166,8 +166,6 @@ function kept(state: TranscriptsScreen, there: Transcripts, rows: number): Trans
   return { ...state, there, isUnknown: false, list: stayed(state.list, at, there.found.length, rows) };
 }
 
-// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function draw(state: TranscriptsScreen, frame: Frame): readonly string[] {
   const { there, isUnknown, list } = state;
   const { columns } = frame;
