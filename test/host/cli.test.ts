@@ -101,7 +101,7 @@ describe("openclaw lcm", () => {
   it("exits with 2 on wrong usage, in our words, for people and for programs", async () => {
     const people = await lcm(2, "status", "--nosuch");
     assert.equal(people.stdout, "");
-    assert.equal(people.stderr, "error: unknown option '--nosuch'\nhint: add --help to see what is possible\n");
+    assert.equal(people.stderr, "error: unknown option '--nosuch'\nhint: pass --help to see the usage\n");
     const programs = toJson(await lcm(2, "grep", "--json"));
     assert.deepEqual(programs.json, { error: { code: "invalid", message: "missing required argument 'pattern'" } });
     assert.equal(programs.stderr, "");
