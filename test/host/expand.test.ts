@@ -141,7 +141,7 @@ describe("recall on the host", () => {
     assert.match(answer, /heliotrope-77/);
     assert.match(
       answer,
-      /Partial: (the deadline passed while the delegate was at work|OpenClaw did not answer \(timeout\))/,
+      /Partial: (the deadline passed while waiting for the delegate|OpenClaw did not answer \(timeout\))/,
     );
     // On a slow machine the deadline may pass before the sub-agent calls its model.
     const list = async (): Promise<string> => JSON.stringify(await gateway.rpc("sessions.list"));
