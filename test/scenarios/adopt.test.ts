@@ -236,7 +236,10 @@ for (const version of fixtureVersions) {
 
     it("guarantee 29: keeps every instant, in UTC with milliseconds", () => {
       const instants = (file: string, table: string, column: string): readonly number[] =>
-        rowsOf(file, `SELECT ${column} AS time FROM ${table} ORDER BY rowid`).map((row) => {
+        rowsOf(
+          file,
+          `SELECT ${column} AS time FROM ${table} ORDER BY ${table === "conversations" ? "conversation_id" : "rowid"}`,
+        ).map((row) => {
           const time = String(row["time"]);
           return Date.parse(time.endsWith("Z") ? time : `${time.replace(" ", "T")}Z`);
         });
