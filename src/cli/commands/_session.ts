@@ -174,8 +174,6 @@ export interface Restored {
   readonly pruned: readonly string[];
 }
 
-// ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
-
 /** A running command: its context, and the options common to all commands. */
 export interface Session extends Page {
   readonly context: CommandContext;

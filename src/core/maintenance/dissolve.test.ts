@@ -198,7 +198,7 @@ describe("a plan to dissolve", () => {
       const before = dumpOfContent(path);
       const asked = { conversation: talk.id, summary: leaves[2] };
       await refuses(lcm.planDissolve(asked), "corrupt", /1 of the sources/, /lcm doctor/);
-      await refuses(lcm.dissolve(plan), "corrupt", /1 missing source/, /lcm doctor/);
+      await refuses(lcm.dissolve(plan), "corrupt", / has 1 missing source$/, /lcm doctor/);
       damage(path, `DELETE FROM summary_messages WHERE summary_id = '${leaves[2]}'`);
       await refuses(lcm.planDissolve(asked), "invalid", /has no sources/, /lcm doctor/);
       await refuses(lcm.dissolve(plan), "invalid", /has no sources/, /lcm doctor/);

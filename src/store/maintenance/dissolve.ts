@@ -3,6 +3,7 @@
  * Later items move only as far as the next gap in the ordinals. Where items were folded, there is always room.
  */
 
+import { plural } from "../../core/base/format.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { DissolvePlan } from "../../core/model/changes.ts";
@@ -36,7 +37,7 @@ export const dissolve: WriteScript<"dissolve"> = function* (deps, plan, partOf) 
   if ((old?.rewriteReason ?? null) !== null) yield* forgetBefore(summary);
   if (result.items < linked) {
     const hint = `nothing was changed; run \`lcm doctor ${conversation}\` for details`;
-    throw new LcmError("corrupt", `${summary} has ${linked - result.items} missing sources`, { hint });
+    throw new LcmError("corrupt", `${summary} has ${plural(linked - result.items, "missing source")}`, { hint });
   }
   return { kind: "written", change, ...result };
 };
