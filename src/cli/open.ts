@@ -26,6 +26,7 @@ import type {
 } from "./commands/_session.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
+import { checkMerge } from "../store/sqlite/merge.ts";
 
 const clock: Clock = { now: systemNow };
 
@@ -125,6 +126,10 @@ export function createDatabase(
     async adopt() {
       if (kind() === "none") throw missing();
       return await adopt(path, clock.now());
+    },
+    async checkMerge(from) {
+      checkMerge(path, from);
+      await factsOf(from);
     },
     async backup(to) {
       if (kind() === "none") throw missing();

@@ -55,7 +55,7 @@ async function sessionIdOf(path: string): Promise<string> {
   // A file that cannot be read is listed too; importing it reports why.
   const [first = ""] = (await readPart(path, 0, headBytes).catch(() => "")).toString().split("\n", 1);
   const read = readTranscriptLine(first, 1, msToTimestamp(0));
-  return (read.kind === "item" ? read.sessionId : null) ?? sessionNameOf(path);
+  return (read.kind === "item" ? read.sessionId : null) ?? sessionNameOf({ path });
 }
 
 async function holdsEndOf(

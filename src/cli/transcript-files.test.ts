@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { LcmError } from "../core/base/errors.ts";
 import type { SourceLine } from "../core/ingest/import-transcript.ts";
-import { findTranscripts, openTranscript, sessionNameOf } from "./transcript-files.ts";
+import { findTranscripts, openTranscript, sessionNameOf, type TranscriptFile } from "./transcript-files.ts";
 import { withoutShell } from "../../test/support/platform.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "lcm-files-"));
@@ -19,8 +20,16 @@ function write(content: string | Buffer, name = `file-${++files}.jsonl`): string
   return path;
 }
 
-async function read(path: string) {
-  const transcript = await openTranscript({ path, bytes: statSync(path).size, isFound: false });
+const noInput = chunked(Buffer.alloc(0), 1);
+
+async function* chunked(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+const read = async (path: string) => await openAndRead({ path, bytes: statSync(path).size, isFound: false });
+
+async function openAndRead(file: TranscriptFile) {
+  const transcript = await openTranscript(file);
   const lines: SourceLine[] = [];
   for await (const line of transcript.lines) lines.push(line);
   return { lines, unreadable: transcript.unreadable, torn: transcript.tornAt(), bytes: transcript.bytesRead() };
@@ -110,7 +119,7 @@ describe("paths on the command line", () => {
     mkdirSync(join(folder, "below"), { recursive: true });
     for (const name of ["b.jsonl", "a.json", "c.txt", "d.jsonl.lock", "below/e.jsonl"])
       writeFileSync(join(folder, name), "");
-    const found = await findTranscripts([folder, join(folder, "c.txt")]);
+    const found = await findTranscripts([folder, join(folder, "c.txt")], noInput);
     assert.deepEqual(
       found.map(({ path, isFound }) => [path.slice(folder.length + 1), isFound]),
       [
@@ -125,28 +134,54 @@ describe("paths on the command line", () => {
     mkdirSync(join(scratch, "empty"));
     for (const path of ["nowhere.jsonl", "empty"]) {
       await assert.rejects(
-        findTranscripts([join(scratch, path)]),
+        findTranscripts([join(scratch, path)], noInput),
         (error) => error instanceof LcmError && error.code === "not_found",
       );
     }
   });
 
-  it("must be files: pipes are refused", { skip: withoutShell }, async () => {
+  it("may be pipes if they are named, but not devices", { skip: withoutShell }, async () => {
     const folder = join(scratch, "pipes");
     mkdirSync(folder);
     writeFileSync(join(folder, "a.jsonl"), "");
-    execFileSync("mkfifo", [join(folder, "b.jsonl")]);
-    for (const path of ["-", "/dev/null", join(folder, "b.jsonl")]) {
-      await assert.rejects(
-        findTranscripts([path]),
-        (error) => isInvalid(error) && error instanceof LcmError && /save it first/.test(error.hint ?? ""),
-      );
-    }
-    const found = await findTranscripts([folder]);
+    const pipe = join(folder, "b.jsonl");
+    execFileSync("mkfifo", [pipe]);
+    await assert.rejects(
+      findTranscripts(["/dev/null"], noInput),
+      (error) => isInvalid(error) && error instanceof LcmError && /save it first/.test(error.hint ?? ""),
+    );
+    const found = await findTranscripts([folder], noInput);
     assert.deepEqual(
       found.map(({ path }) => path),
       [join(folder, "a.jsonl")],
     );
+    const [named] = await findTranscripts([pipe], noInput);
+    assert.ok(named);
+    const text = '{"role":"user","content":"through a pipe"}\n';
+    const [{ lines }] = await Promise.all([openAndRead(named), writeFile(pipe, text)]);
+    assert.deepEqual(textsOf(lines), [text.trim()]);
+  });
+
+  it("may be stdin, which is read like a file whatever its chunks", async () => {
+    const message = { role: "user", content: "日本語👍".repeat(10) };
+    const texts = [
+      `${JSON.stringify(message)}\n`,
+      `\ufeff${JSON.stringify(message)}\r\n`.repeat(3),
+      `${JSON.stringify({ ...message, content: "日本語👍".repeat(60_000) })}\n`.repeat(3),
+      JSON.stringify([message, message]),
+      JSON.stringify({ id: "s1", messages: Array.from({ length: 20_000 }, () => message) }, null, 2),
+      "",
+    ];
+    for (const text of texts) {
+      const whole = await read(write(text, `as-file-${++files}.txt`));
+      for (const size of [7, 65_536, 1_000_000]) {
+        const bytes = Buffer.from(text).subarray(0, size === 7 ? 100_000 : undefined);
+        const expected = size === 7 ? await read(write(bytes, `as-file-${++files}.txt`)).catch(String) : whole;
+        const [file] = await findTranscripts(["-"], chunked(bytes, size));
+        assert.ok(file);
+        assert.deepEqual(await openAndRead(file).catch(String), expected);
+      }
+    }
   });
 
   it("are refused if they are databases, whatever their names", async () => {
@@ -159,7 +194,8 @@ describe("paths on the command line", () => {
   });
 
   it("give a session its id if the file has none", () => {
-    assert.equal(sessionNameOf("/a/b/2026-chat.jsonl"), "2026-chat");
-    assert.equal(sessionNameOf("notes"), "notes");
+    assert.equal(sessionNameOf({ path: "/a/b/2026-chat.jsonl" }), "2026-chat");
+    assert.equal(sessionNameOf({ path: "notes" }), "notes");
+    assert.equal(sessionNameOf({ path: "/dev/fd/63", pipe: noInput }), "stdin");
   });
 });

@@ -5,10 +5,17 @@
 
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
-import { open, readdir, readFile, stat } from "node:fs/promises";
+import { open, readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { errorText, LcmError } from "../core/base/errors.ts";
-import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/import-transcript.ts";
+import {
+  nothingImported,
+  recogniseTranscript,
+  resumed,
+  type ImportReport,
+  type ImportTarget,
+  type SourceLine,
+} from "../core/ingest/import-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
 import { isObject, type Json, type JsonObject } from "../core/base/json.ts";
@@ -16,22 +23,32 @@ import { plural } from "../core/base/format.ts";
 
 export interface TranscriptFile {
   readonly path: string;
+  /** Infinite for a pipe. */
   readonly bytes: number;
+  /** The content of a pipe, which can be read only once. */
+  readonly pipe?: AsyncIterable<Buffer | string>;
   /** Found in a folder, not named itself, so it may not be a transcript. */
   readonly isFound: boolean;
 }
 
-/** The files at these paths, and the transcripts in those that are folders. */
-export async function findTranscripts(paths: readonly string[]): Promise<readonly TranscriptFile[]> {
+/** The files at these paths, and the transcripts in those that are folders; `-` is stdin. */
+export async function findTranscripts(
+  paths: readonly string[],
+  stdin: AsyncIterable<Buffer | string>,
+): Promise<readonly TranscriptFile[]> {
   const found: TranscriptFile[] = [];
   for (const path of paths) {
-    if (path === "-") throw notAFile("stdin");
+    if (path === "-") {
+      found.push({ path: "stdin", bytes: Infinity, pipe: stdin, isFound: false });
+      continue;
+    }
     const facts = await stat(path).catch((cause: unknown) => {
       throw new LcmError("not_found", `there is no file or folder ${path}`, { cause });
     });
     if (!facts.isDirectory()) {
-      if (!facts.isFile()) throw notAFile(path);
-      found.push({ path, bytes: facts.size, isFound: false });
+      if (facts.isFIFO()) found.push({ path, bytes: Infinity, pipe: createReadStream(path), isFound: false });
+      else if (facts.isFile()) found.push({ path, bytes: facts.size, isFound: false });
+      else throw notAFile(path);
       continue;
     }
     const inside = await transcriptsIn(path);
@@ -45,9 +62,8 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
   return found;
 }
 
-/** A pipe has no name to recognise it by the next time, and cannot be read twice. */
 const notAFile = (what: string): LcmError =>
-  new LcmError("invalid", `${what} is not a file; only files can be imported`, {
+  new LcmError("invalid", `${what} is not a file, folder or pipe`, {
     hint: "save it first: … > chat.jsonl, then run `lcm import chat.jsonl`",
   });
 
@@ -63,8 +79,10 @@ async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]>
 
 const sqliteHeader = "SQLite format 3\0";
 
-export const isDatabase = async (path: string): Promise<boolean> =>
-  (await readPart(path, 0, sqliteHeader.length)).toString("latin1") === sqliteHeader;
+export const isDatabase = async ({ path, pipe }: TranscriptFile): Promise<boolean> =>
+  pipe === undefined && beginsDatabase(await readPart(path, 0, sqliteHeader.length));
+
+const beginsDatabase = (head: Buffer): boolean => head.toString("latin1", 0, sqliteHeader.length) === sqliteHeader;
 
 /** Up to this many bytes from an offset. */
 export async function readPart(path: string, from: number, bytes: number): Promise<Buffer> {
@@ -78,8 +96,8 @@ export async function readPart(path: string, from: number, bytes: number): Promi
 }
 
 /** For files that do not name their session. */
-export const sessionNameOf = (path: string): string =>
-  basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
+export const sessionNameOf = ({ path, pipe }: Pick<TranscriptFile, "path" | "pipe">): string =>
+  pipe !== undefined ? "stdin" : basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
 
 export interface Transcript {
   readonly lines: AsyncIterable<SourceLine>;
@@ -91,9 +109,55 @@ export interface Transcript {
   tornAt(): number | null;
 }
 
+/** Throws `invalid` if it cannot be a transcript, without naming the file. */
 export async function openTranscript(file: TranscriptFile): Promise<Transcript> {
-  const document = await readDocument(file);
-  return document === null ? transcriptOfLines(file.path) : transcriptOfDocument(document, file.bytes);
+  const source = await (file.pipe === undefined ? sourceOfFile(file) : sourceOfPipe(file.path, file.pipe));
+  const document = await readDocument(source);
+  return document === null ? transcriptOfLines(source) : transcriptOfDocument(document, source.bytes);
+}
+
+/** The bytes of a file or pipe. */
+interface Source {
+  readonly extension: string;
+  /** Infinite for a pipe that has not ended yet. */
+  readonly bytes: number;
+  readonly head: Buffer;
+  /** Everything, including the head. What lies beyond the head of a pipe comes only once. */
+  chunks(): AsyncIterable<Buffer>;
+}
+
+const headBytes = 65_536;
+
+async function sourceOfFile({ path, bytes }: TranscriptFile): Promise<Source> {
+  const chunks = (): AsyncIterable<Buffer> => createReadStream(path, { highWaterMark: chunkBytes });
+  return { extension: extname(path).toLowerCase(), bytes, head: await readPart(path, 0, headBytes), chunks };
+}
+
+async function sourceOfPipe(path: string, pipe: NonNullable<TranscriptFile["pipe"]>): Promise<Source> {
+  let size = 0;
+  let isEnded = false;
+  async function* buffers(): AsyncGenerator<Buffer> {
+    for await (const chunk of pipe) {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+      size += bytes.length;
+      yield bytes;
+    }
+    isEnded = true;
+  }
+  const rest = buffers();
+  const taken: Buffer[] = [];
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+    taken.push(next.value);
+    if (size >= headBytes) break;
+  }
+  return {
+    extension: extname(path).toLowerCase(),
+    get bytes() {
+      return isEnded ? size : Infinity;
+    },
+    head: Buffer.concat(taken),
+    chunks: () => resumed(taken, rest),
+  };
 }
 
 // ── Line by line ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,7 +167,7 @@ const newline = 0x0a;
 const lineBytesMax = 256 * 1_048_576;
 const chunkBytes = 262_144;
 
-function transcriptOfLines(path: string): Transcript {
+function transcriptOfLines(source: Source): Transcript {
   const unreadable: { position: number; reason: string }[] = [];
   let bytes = 0;
   let torn: number | null = null;
@@ -130,7 +194,7 @@ function transcriptOfLines(path: string): Transcript {
       return null;
     };
 
-    for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
+    for await (const chunk of source.chunks()) {
       let start = 0;
       for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
         const line = finishLine(chunk.subarray(start, end));
@@ -181,27 +245,25 @@ function transcriptOfDocument({ messages, about }: ChatDocument, bytes: number):
   return { lines: lines(), bytesRead, unreadable: [], tornAt: () => null };
 }
 
-const headBytes = 65_536;
-
 /** The file as one JSON document with a list of messages; null if it has one value per line. */
-async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocument | null> {
-  if (await isDatabase(path)) throw new LcmError("invalid", `${path} is a database, not a transcript`);
-  const head = await readHead(path);
-  if (head.startsWith("[")) return documentOf(await parseWhole(path, bytes));
-  if (extname(path).toLowerCase() === ".jsonl" || !head.startsWith("{")) return null;
+async function readDocument(source: Source): Promise<ChatDocument | null> {
+  const { extension, bytes } = source;
+  const head = textOfHead(source);
+  if (head.startsWith("[")) return documentOf(await parseWhole(source));
+  if (extension === ".jsonl" || !head.startsWith("{")) return null;
   const isCut = bytes > headBytes && !head.includes("\n");
-  if (isCut && extname(path).toLowerCase() !== ".json") return null;
+  if (isCut && extension !== ".json") return null;
   if (isValueAlone(head.split("\n", 1)[0] ?? "") && /\n\s*\S/.test(head)) return null;
-  const value = await parseWhole(path, bytes);
+  const value = await parseWhole(source);
   return isObject(value) && typeof value["role"] !== "string" && typeof value["type"] !== "string"
     ? documentOf(value)
     : null;
 }
 
-async function readHead(path: string): Promise<string> {
-  const head = await readPart(path, 0, headBytes);
+function textOfHead({ head }: Source): string {
+  if (beginsDatabase(head)) throw new LcmError("invalid", "this is a database, not a transcript");
   if (["fffe", "feff"].includes(head.toString("hex", 0, 2))) {
-    throw new LcmError("invalid", `${path} is UTF-16`, {
+    throw new LcmError("invalid", "the text is UTF-16", {
       hint: "convert it first with `iconv -f UTF-16 -t UTF-8 FILE`",
     });
   }
@@ -217,20 +279,29 @@ function isValueAlone(line: string): boolean {
   }
 }
 
-async function parseWhole(path: string, bytes: number): Promise<Json> {
-  if (bytes > lineBytesMax) {
-    throw new LcmError("invalid", `${path} is a single JSON document larger than ${lineBytesMax / 1_048_576} MB`, {
-      hint: "convert it to one message per line: `jq -c '.[]' FILE > FILE.jsonl`",
-    });
-  }
-  const raw = await readFile(path);
-  if (!isUtf8(raw)) throw new LcmError("invalid", `${path} is not valid UTF-8`);
+async function parseWhole(source: Source): Promise<Json> {
+  const raw = await readWhole(source);
+  if (!isUtf8(raw)) throw new LcmError("invalid", "the text is not valid UTF-8");
   try {
     const value: Json = JSON.parse(withoutMark(raw.toString("utf8")));
     return value;
   } catch (cause) {
-    throw new LcmError("invalid", `${path} is not JSON: ${errorText(cause)}`, { cause });
+    throw new LcmError("invalid", `the text is not JSON: ${errorText(cause)}`, { cause });
   }
+}
+
+async function readWhole(source: Source): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of source.chunks()) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= lineBytesMax) continue;
+    throw new LcmError("invalid", `the text is a single JSON document larger than ${lineBytesMax / 1_048_576} MB`, {
+      hint: "convert it to one message per line: `jq -c '.[]' FILE > FILE.jsonl`",
+    });
+  }
+  return Buffer.concat(chunks);
 }
 
 function documentOf(value: Json): ChatDocument {
@@ -248,17 +319,22 @@ export type Imported = ImportReport & {
   readonly torn: number | null;
 };
 
-/** Throws `invalid` if the file is not a transcript; `onProgress` gets the number of bytes read. */
-export async function importTranscriptFile(
-  lcm: Lcm,
-  file: TranscriptFile,
-  target: ImportTarget,
-  onProgress: (bytes: number) => void,
-): Promise<Imported> {
+export interface Importing {
+  /** Called once the file is known to be a transcript: opening may create a database. */
+  readonly open: () => Promise<Lcm>;
+  readonly target: ImportTarget;
+  /** Gets the number of bytes read. */
+  readonly onProgress: (bytes: number) => void;
+}
+
+/** Throws `invalid` if the file is not a transcript, without naming it. */
+export async function importTranscriptFile(file: TranscriptFile, importing: Importing): Promise<Imported> {
+  const { open, target, onProgress } = importing;
   const transcript = await openTranscript(file);
-  const report = await lcm.import(transcript.lines, target, () => onProgress(transcript.bytesRead()));
-  if (report.conversation === null && transcript.unreadable.length > 0)
-    throw noTranscript(transcript.unreadable.length);
+  const lines = await recogniseTranscript(transcript.lines);
+  if (lines === null && transcript.unreadable.length > 0) throw noTranscript(transcript.unreadable.length);
+  const onLine = (): void => onProgress(transcript.bytesRead());
+  const report = lines === null ? nothingImported : await (await open()).import(lines, target, onLine);
   const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
   return { ...report, malformed, torn: transcript.tornAt() };
 }

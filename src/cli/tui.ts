@@ -6,7 +6,7 @@ import { LcmError } from "../core/base/errors.ts";
 import { changedSettings } from "../core/model/settings.ts";
 import { createPaint } from "../format/paint.ts";
 import type { Port, Writer } from "../tui/port.ts";
-import type { CommandContext, Database, Engine, TuiRequest } from "./commands/_session.ts";
+import { onDemand, type CommandContext, type Database, type Engine, type TuiRequest } from "./commands/_session.ts";
 import { createConnection } from "./connection.ts";
 import { importedCounts, importTranscriptFile, sessionNameOf } from "./transcript-files.ts";
 import { stateDirectory } from "./open.ts";
@@ -99,15 +99,16 @@ export function createPort(ground: Ground): Port & { close(): Promise<void> } {
     },
     async importTranscript({ path, bytes, agentId }, onProgress) {
       mayWrite();
-      const name = sessionNameOf(path);
+      const name = sessionNameOf({ path });
       const target = { fallbackSessionId: name, ...(agentId === null ? {} : { agentId }) };
-      const lcm = await database.open("import");
-      try {
-        const onBytes = (done: number): void => onProgress({ done, of: bytes, words: name });
-        return importedCounts(await importTranscriptFile(lcm, { path, bytes, isFound: true }, target, onBytes));
-      } finally {
-        await lcm.close();
-      }
+      const onBytes = (done: number): void => onProgress({ done, of: bytes, words: name });
+      return await onDemand(
+        async () => await database.open("import"),
+        async (open) =>
+          importedCounts(
+            await importTranscriptFile({ path, bytes, isFound: true }, { open, target, onProgress: onBytes }),
+          ),
+      );
     },
     surroundings: async () => ({
       settings: changedSettings(await context.settings()),

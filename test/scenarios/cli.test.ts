@@ -102,7 +102,7 @@ const session = createSession();
 const messageCount = session.filter((entry) => "message" in entry).length;
 const sessionText = session.map((entry) => `${JSON.stringify(entry)}\n`).join("");
 
-function writeSession(folder: string, text = sessionText, name = "session.jsonl"): string {
+function writeSession(folder: string, text: string | Buffer = sessionText, name = "session.jsonl"): string {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
@@ -339,20 +339,18 @@ describe("lcm import and export", () => {
       return run.stderr;
     };
     const input = '{"role":"user","content":"hi"}\n';
-    for (const path of ["-", devNull])
-      assert.match(refusal(lcm({ ...place, input }, "import", path)), /is not a file.*\nhint: save it first/);
+    assert.match(refusal(lcm(place, "import", devNull)), /is not a file.*\nhint: save it first/);
     const database = join(fixtures, "lcm-0.1.0.db");
     assert.match(
       refusal(lcm(place, "import", database)),
       /was made by an older lossless-claw\nhint: convert it with `lcm adopt --db .*0\.db`, then import it/,
     );
     const readme = writeSession(place.state, "# Harbour\n\nRun it.\n\n{}\n", "README.md");
-    const words = /not a transcript: none of its 3 lines is a message\nhint: a chat is /;
+    const words = /^error: .*README\.md: not a transcript: none of its 3 lines is a message\nhint: a chat is /;
     assert.match(refusal(lcm(place, "import", readme)), words);
     const picture = join(place.state, "picture.png");
     writeFileSync(picture, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0xff, 0x0a, 0xfe]));
     assert.match(refusal(lcm(place, "import", picture)), /not a transcript: none of its \d lines is a message/);
-    assert.deepEqual(ok(place, "status", "--json").json.conversations, 0);
     const folder = createFolder();
     writeSession(folder, '{"user":1}\n{"user":2}\n', "metrics.jsonl");
     writeSession(folder, input, "chat.jsonl");
@@ -361,6 +359,57 @@ describe("lcm import and export", () => {
     assert.equal(both.status, 1);
     assert.match(both.stderr, /README\.md: not a transcript/);
     assert.match(both.stdout, /1 already stored/);
+  });
+
+  it("create nothing, not even a folder, before there is something to store", () => {
+    const place = { state: createFolder() };
+    const write = (text: string | Buffer, name: string): string => writeSession(place.state, text, name);
+    const folder = join(place.state, "folder");
+    mkdirSync(folder);
+    writeSession(folder, '{"user":1}\n', "metrics.jsonl");
+    const header = readFileSync(join(fixtures, "lcm-schema-1.db")).subarray(0, 4_096);
+    const database = join(place.state, "new", "deep", "lcm.db");
+    const failing: readonly (readonly [status: number, input: string, ...paths: readonly string[]])[] = [
+      [2, "", write("# Harbour\n", "README.md")],
+      [2, "", write('{"name":"a package"}', "package.json")],
+      [2, "", write(Buffer.from("\ufeff[]", "utf16le"), "utf16.json")],
+      [7, "", write("SQLite format 3\0 and more", "short.db")],
+      [7, "", write(Buffer.concat([header, Buffer.alloc(100, 7)]), "cut.db")],
+      [2, "", join(fixtures, "lcm-0.15.3.db")],
+      [3, "", join(place.state, "nowhere.jsonl")],
+      [0, "", folder],
+      [0, "", write("\n\n", "blank.jsonl")],
+      [0, "", "-"],
+      [2, "hello\n", "-"],
+      [1, "", join(place.state, "README.md"), join(place.state, "blank.jsonl")],
+    ];
+    for (const [status, input, ...paths] of failing) {
+      const run = lcm({ ...place, input }, "import", ...paths, "--db", database);
+      assert.equal(run.status, status, `${paths.join(" ")}: ${run.stderr}`);
+      const named = paths[0] === "-" ? "stdin" : basename(paths[0] ?? "");
+      assert.ok((run.stderr + run.stdout).includes(named), `${run.stderr} names ${named}`);
+      assert.ok(!existsSync(join(place.state, "new")), `${paths.join(" ")} creates nothing`);
+    }
+    ok(place, "import", writeSession(place.state), "--db", database);
+    assert.ok(existsSync(database));
+  });
+
+  it("take a session from stdin, again and further, under a name of its own", () => {
+    const place = { state: createFolder() };
+    const chat = (...texts: readonly string[]): string =>
+      texts.map((content) => `${JSON.stringify({ role: "user", content })}\n`).join("");
+    const imported = (input: string, ...args: readonly string[]) =>
+      ok({ ...place, input }, "import", "-", ...args, "--json").json.files[0];
+    assert.equal(imported(chat("one", "two")).conversation.sessionId, "stdin");
+    const again = imported(chat("one", "two", "three"));
+    assert.deepEqual([again.conversation.id, again.messages, again.duplicates], [1, 1, 2]);
+    assert.equal(imported(chat("other")).conversation.sessionId, "stdin-2");
+    assert.equal(
+      imported(JSON.stringify([{ role: "user", content: "x" }]), "--session", "s").conversation.sessionId,
+      "s",
+    );
+    assert.equal(imported(sessionText).messages, messageCount);
+    assert.match(lcm({ ...place, input: "hi\n" }, "import", "-").stderr, /^error: stdin: not a transcript/);
   });
 
   it("report an empty file", () => {

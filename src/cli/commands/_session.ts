@@ -124,6 +124,8 @@ export interface Database {
   open(purpose: Purpose, engine?: Engine): Promise<Lcm>;
   /** Converts a database of the older program, after a backup. Idempotent. */
   adopt(): Promise<Adopted>;
+  /** Throws if conversations of this file cannot be imported into it. Creates nothing. */
+  checkMerge(from: string): Promise<void>;
   /** Without a path, the copy goes next to the database, where only the newest are kept. */
   backup(to: string | undefined): Promise<BackedUp>;
   /** The copies next to it, oldest first, including files set aside by restores. */
@@ -297,12 +299,29 @@ export async function withLcm<T>(
   work: (lcm: Lcm) => Promise<T>,
   engine: Engine = {},
 ): Promise<T> {
+  return await withLcmOnDemand(session, purpose, async (open) => await work(await open()), engine);
+}
+
+/** The same for work that opens it when needed: an import creates nothing before there is something to store. */
+export async function withLcmOnDemand<T>(
+  session: Session,
+  purpose: Purpose,
+  work: (open: () => Promise<Lcm>) => Promise<T>,
+  engine: Engine = {},
+): Promise<T> {
   await adoptIfOlder(session);
-  const lcm = await session.database.open(purpose, engine);
+  return await onDemand(async () => await session.database.open(purpose, engine), work);
+}
+
+export async function onDemand<T>(
+  open: () => Promise<Lcm>,
+  work: (open: () => Promise<Lcm>) => Promise<T>,
+): Promise<T> {
+  const opened: Lcm[] = [];
   try {
-    return await work(lcm);
+    return await work(async () => opened[0] ?? (opened[0] = await open()));
   } finally {
-    await lcm.close();
+    for (const lcm of opened) await lcm.close();
   }
 }
 

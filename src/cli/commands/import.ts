@@ -1,7 +1,7 @@
 /** `lcm import`: imports transcripts and other databases, and reports what it could not store by file and line. */
 
 import { databaseFileOf } from "../../core/model/database-file.ts";
-import { LcmError } from "../../core/base/errors.ts";
+import { errorText, LcmError } from "../../core/base/errors.ts";
 import type { ImportReport } from "../../core/ingest/import-transcript.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/model/store.ts";
@@ -14,7 +14,15 @@ import {
 } from "../transcript-files.ts";
 import type { Imported, TranscriptFile } from "../transcript-files.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
-import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Engine, type Session } from "./_session.ts";
+import {
+  defineCommand,
+  exitFindings,
+  exitOk,
+  indexAll,
+  withLcmOnDemand,
+  type Engine,
+  type Session,
+} from "./_session.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { breakLines } from "../../format/width.ts";
 
@@ -34,12 +42,13 @@ export const importCommand = defineCommand({
     "Import transcripts: session files (JSONL), or chats as JSONL or JSON. Importing a file again stores only what is new, " +
     "so an interrupted import can simply be repeated. From an archive of `lcm prune`, a backup or another database, " +
     "conversations that are missing here are imported with their summaries and files.",
-  arguments: [["<path...>", "transcripts, folders with .jsonl and .json files, or databases"]],
+  arguments: [["<path...>", "transcripts, folders with .jsonl and .json files, databases, or - for stdin"]],
   options: flags,
   examples: [
     ["lcm import session.jsonl", "one file"],
     ["lcm import ~/.openclaw/agents/main/sessions", "every transcript in a folder"],
     ["lcm import chat.json --session support-42", "under a session id of your choice"],
+    ["zcat chat.jsonl.gz | lcm import - --session support-42", "from a pipe"],
     ["lcm import old.db", "restore what `lcm prune --archive old.db` moved"],
   ],
   notes:
@@ -49,34 +58,39 @@ export const importCommand = defineCommand({
 });
 
 async function importAll(session: Session, options: ImportOptions, ...paths: readonly string[]): Promise<number> {
-  const files = await findTranscripts(paths);
+  const files = await findTranscripts(paths, session.context.stdin);
   if (options.session !== undefined && files.length > 1) {
     throw new LcmError("invalid", `--session takes one file, not ${files.length}`, {
       hint: "import them one by one, or remove --session",
     });
   }
   const databases = new Set<string>();
-  for (const { path, isFound } of files) if (!isFound && (await isDatabase(path))) databases.add(path);
+  for (const file of files) if (!file.isFound && (await isDatabase(file))) databases.add(file.path);
   const naming = (["session", "sessionKey", "agent"] as const).find((name) => options[name] !== undefined);
   if (databases.size > 0 && naming !== undefined) {
     throw new LcmError("invalid", `${[...databases][0]} is a database: its conversations keep their names`, {
       hint: "remove --session, --session-key and --agent",
     });
   }
-  const work = async (lcm: Lcm): Promise<number> => {
+  const work = async (open: () => Promise<Lcm>): Promise<number> => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
       const outcome = databases.has(file.path)
-        ? await importDatabase(session, lcm, file)
-        : await importFile(session, lcm, file, { ...options, isAlone: files.length === 1 });
+        ? await importDatabase(session, open, file)
+        : await importFile(session, open, file, { ...options, isAlone: files.length === 1 });
       outcomes.push(outcome);
       if (!session.json) printOutcome(session, outcome);
     }
-    const indexed = await indexAll(session, lcm);
+    const indexed = session.database.kind() === "none" ? 0 : await indexAll(session, await open());
     if (session.json) session.printJson({ files: outcomes, indexed });
     return outcomes.every(isClean) ? exitOk : exitFindings;
   };
-  return await withLcm(session, "import", work, options.describeFiles === true ? await describing(session) : {});
+  return await withLcmOnDemand(
+    session,
+    "import",
+    work,
+    options.describeFiles === true ? await describing(session) : {},
+  );
 }
 
 async function describing({ context }: Session): Promise<Engine> {
@@ -104,39 +118,56 @@ const isClean = (outcome: Outcome): boolean =>
   outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind !== "refused";
 
 /** One statement, so it cannot report progress. */
-async function importDatabase(session: Session, lcm: Lcm, { path, bytes }: TranscriptFile): Promise<Outcome> {
-  const { context, json, note, paint } = session;
+async function importDatabase(
+  session: Session,
+  open: () => Promise<Lcm>,
+  { path, bytes }: TranscriptFile,
+): Promise<Outcome> {
+  const { context, json, note, paint, database } = session;
+  await database.checkMerge(path);
+  const { store } = await open();
   if (context.stderr.isTerminal && !json && bytes > noticeableBytes)
     note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one step …`));
-  return { kind: "merged", path, ...(await databaseFileOf(lcm.store).merge(path)) };
+  return { kind: "merged", path, ...(await databaseFileOf(store).merge(path)) };
 }
 
 const noticeableBytes = 10_000_000;
 
 async function importFile(
   session: Session,
-  lcm: Lcm,
+  open: () => Promise<Lcm>,
   file: TranscriptFile,
   options: ImportOptions & { readonly isAlone: boolean },
 ): Promise<Outcome> {
-  const { path } = file;
-  const progress = session.progress(`importing ${sessionNameOf(path)}`);
+  const { path, bytes } = file;
+  const name = sessionNameOf(file);
+  const progress = session.progress(`importing ${name}`);
+  const target = {
+    fallbackSessionId: name,
+    ...(options.session === undefined ? {} : { sessionId: options.session }),
+    ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
+    ...(options.agent === undefined ? {} : { agentId: options.agent }),
+  };
+  const onProgress = (done: number): void =>
+    Number.isFinite(bytes) ? progress.update({ done, of: bytes, unit: "bytes" }) : progress.say(formatBytes(done));
   try {
-    const target = {
-      fallbackSessionId: sessionNameOf(path),
-      ...(options.session === undefined ? {} : { sessionId: options.session }),
-      ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
-      ...(options.agent === undefined ? {} : { agentId: options.agent }),
-    };
-    const onProgress = (done: number): void => progress.update({ done, of: file.bytes, unit: "bytes" });
-    return { kind: "imported", path, ...(await importTranscriptFile(lcm, file, target, onProgress)) };
+    return { kind: "imported", path, ...(await importTranscriptFile(file, { open, target, onProgress })) };
   } catch (error) {
     // One file that is not a transcript does not stop the others.
-    if (!(error instanceof LcmError) || error.code !== "invalid" || (options.isAlone && !file.isFound)) throw error;
+    const isSkipped = error instanceof LcmError && error.code === "invalid" && !(options.isAlone && !file.isFound);
+    if (!isSkipped) throw about(path, error);
     return { kind: file.isFound ? "skipped" : "refused", path, reason: error.message };
   } finally {
     progress.end();
   }
+}
+
+/** The same error, naming the file. Errors of the operating system do already. */
+function about(path: string, error: unknown): unknown {
+  if (error instanceof Error && "syscall" in error) return error;
+  if (!(error instanceof LcmError)) return new Error(`${path}: ${errorText(error)}`, { cause: error });
+  const { code, message, hint } = error;
+  return new LcmError(code, `${path}: ${message}`, { cause: error, ...(hint !== undefined && { hint }) });
 }
 
 function printOutcome(session: Session, outcome: Outcome): void {

@@ -13,7 +13,7 @@ import type { Clock, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json } from "../base/json.ts";
 import { forgottenMark, type Conversation, type Message } from "../model/types.ts";
-import type { Timestamp } from "../base/time.ts";
+import { msToTimestamp, type Timestamp } from "../base/time.ts";
 
 /** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
 export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
@@ -38,6 +38,16 @@ export interface ImportReport {
   readonly malformed: readonly { readonly position: number; readonly reason: string }[];
 }
 
+/** What importing an empty file does. */
+export const nothingImported: ImportReport = {
+  conversation: null,
+  messages: 0,
+  entries: 0,
+  duplicates: 0,
+  differing: [],
+  malformed: [],
+};
+
 /** Large batches index faster; see the bench. */
 const rowsPerIndexing = 8_000;
 
@@ -50,6 +60,8 @@ export async function importTranscript(
 ): Promise<ImportReport> {
   const { store } = deps;
   const now = deps.clock.now();
+  const recognised = await recogniseTranscript(source);
+  if (recognised === null) return nothingImported;
   const batches = new Batches(target.sessionId ?? null);
   const totals = { messages: 0, entries: 0, duplicates: 0 };
   const differing: { position: number; key: string }[] = [];
@@ -73,12 +85,12 @@ export async function importTranscript(
     unindexed = 0;
   };
 
-  for await (const line of source) {
+  for await (const line of recognised) {
     const isFull = batches.add(line, readLine(line, now));
     onProgress(line.position);
     if (isFull) await write(batches.take());
   }
-  await write(batches.takeLast());
+  await write(batches.take());
   if (totals.messages > 0) await store.index(rowsPerIndexing);
   return { conversation: await titled(store, conversation), ...totals, differing, malformed: batches.malformed };
 }
@@ -91,19 +103,59 @@ interface PlacedItem {
   readonly position: number;
 }
 
-const linesPerBatch = 256;
-const charactersPerBatch = 4_000_000;
 /** A file without a message or a session header up to here is not read any further. */
 const linesLookedAt = 10_000;
 const charactersLookedAt = 32_000_000;
 
-/** Collects lines. The first batch waits until the file is known to be a transcript, and of which session. */
+/**
+ * Reads until the source is known to be a transcript, so that nothing needs to be created for another one. Returns all of
+ * its lines; null if there are none. Throws `invalid` if it is not a transcript.
+ */
+export async function recogniseTranscript(
+  source: AsyncIterable<SourceLine>,
+): Promise<AsyncIterable<SourceLine> | null> {
+  const rest = source[Symbol.asyncIterator]();
+  const seen: SourceLine[] = [];
+  let lines = 0;
+  let characters = 0;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+    const line = next.value;
+    const read = readLine(line, msToTimestamp(0));
+    seen.push(line);
+    // A new session has a header, and perhaps no message yet.
+    if (read.kind === "item" && (read.item.kind === "message" || read.item.entry.type === "session"))
+      return resumed(seen, rest);
+    if (read.kind !== "blank") lines += 1;
+    characters += lengthOf(line);
+    if (lines < linesLookedAt && characters < charactersLookedAt) continue;
+    await rest.return?.();
+    throw noTranscript(lines, "first ");
+  }
+  if (lines > 0) throw noTranscript(lines);
+  return null;
+}
+
+const lengthOf = (line: SourceLine): number => ("text" in line ? line.text.length : 0);
+
+/** What was already taken from an iterator, then the rest of it. */
+export async function* resumed<T>(taken: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    yield* taken;
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+const linesPerBatch = 256;
+const charactersPerBatch = 4_000_000;
+
+/** Collects lines. The first batch waits until its session is known. */
 class Batches {
   readonly malformed: { position: number; reason: string }[] = [];
   sessionId: string | null;
   #items: PlacedItem[] = [];
   #characters = 0;
-  #isTranscript = false;
   #isTargetKnown: boolean;
 
   constructor(sessionId: string | null) {
@@ -119,18 +171,15 @@ class Batches {
     else {
       const { item, sessionId } = read;
       const isMessage = item.kind === "message";
-      // A new session has a header, and perhaps no message yet.
-      this.#isTranscript ||= isMessage || item.entry.type === "session";
       this.sessionId ??= sessionId;
       // Without a session id, the first messages tell which conversation it is.
       this.#isTargetKnown ||= isMessage || this.sessionId !== null;
       this.#items.push({ item, position });
-      this.#characters += "text" in line ? line.text.length : 0;
+      this.#characters += lengthOf(line);
     }
-    const isFar = this.#characters >= charactersLookedAt || this.#lines >= linesLookedAt;
-    if (!this.#isTranscript && isFar) throw noTranscript(this.#lines, "first ");
+    const isFar = this.#characters >= charactersLookedAt || this.#items.length >= linesLookedAt;
     const isMuch = this.#characters >= charactersPerBatch || this.#items.length >= linesPerBatch;
-    return this.#isTranscript && isMuch && (this.#isTargetKnown || isFar);
+    return isMuch && (this.#isTargetKnown || isFar);
   }
 
   take(): readonly PlacedItem[] {
@@ -139,15 +188,6 @@ class Batches {
     this.#characters = 0;
     this.#isTargetKnown = true;
     return items;
-  }
-
-  takeLast(): readonly PlacedItem[] {
-    if (!this.#isTranscript && this.#lines > 0) throw noTranscript(this.#lines);
-    return this.take();
-  }
-
-  get #lines(): number {
-    return this.#items.length + this.malformed.length;
   }
 }
 

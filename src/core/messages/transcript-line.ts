@@ -85,7 +85,7 @@ function timeOf(value: JsonObject): Timestamp | null {
 export function messagesOfDocument(document: Json): readonly Json[] {
   const list = isObject(document) ? document["messages"] : document;
   if (Array.isArray(list)) return list;
-  throw new LcmError("invalid", "the JSON file has no list of messages", { hint: formats });
+  throw new LcmError("invalid", "the JSON has no list of messages", { hint: formats });
 }
 
 /** For a file without messages, after all its lines or the first ones. */

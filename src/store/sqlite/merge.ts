@@ -24,7 +24,7 @@ export interface MergeDeps extends DatabaseLocation {
 }
 
 export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Merged> {
-  checkSource(deps.path, from.path);
+  checkMerge(deps.path, from.path);
   const filesDir = existsSync(from.filesDir) ? from.filesDir : filesBeside(from.path); // The latter for a backup.
   deps.db.prepare("ATTACH ? AS source").get(readOnlyUri(from.path)); // `run` throws if the last rowid is too large.
   try {
@@ -38,7 +38,8 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
   }
 }
 
-function checkSource(path: string, from: string): void {
+/** Throws if `from` cannot be merged into the database at `path`, which need not exist. */
+export function checkMerge(path: string, from: string): void {
   // On some systems a file's number is too large for a double.
   const [source, own] = [from, path].map((each) => statSync(each, { throwIfNoEntry: false, bigint: true }));
   if (source === undefined) throw new LcmError("not_found", `there is no file ${from}`);
