@@ -8,49 +8,52 @@ import { join } from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 import type { Argument, CallExpression } from "oxc-parser";
 
-/** Numbered through all groups, from 1. */
-const promises: Readonly<Record<string, readonly string[]>> = {
-  "Nothing is lost or duplicated": [
-    "**Every message the host sent is stored once.** Wherever a crash happens between the host's write and our answer, after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
-    "**Replays are harmless.** Any prefix, suffix, interleaving or repetition of a transcript, live and by bootstrap, gives the same rows.",
-    '**Repeats are kept.** N byte-equal messages with distinct keys are N rows ("ping", `{"status":"ok"}`, reused tool-call ids).',
-    "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what the host sent.",
-    "**A message is never both in the context and under an in-context summary.** Every fold strictly lowers the context's tokens, or is not made.",
-    "**The first bootstrap imports everything**, not only a recent part, and an interrupted import resumes.",
-    "**No event deletes rows**: reset, new, session end, uninstall. Deleting takes an explicit command of an operator, which is a dry run by default.",
-  ],
-  "Turns never wait": [
-    "**Assembly makes no model call.** Even while the summary model hangs, a commit and an assembly take a few milliseconds.",
-    "**One deadline covers all nested loops** of a compaction: it is inherited and never extended. Work done before it is kept, and is consistent.",
-    "**The host's event loop is free.** Another process holding the write lock for 30 s, or a 1M-row search, delays no timer of the host by more than 20 ms.",
-    "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
-  ],
-  "The model gets a valid prompt within budget": [
-    "**Never over budget**: a prompt has no more tokens than the budget of the turn's first call, minus what the turn has added since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
-    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles are as the provider requires. Fuzz tests cover orders, delays, evictions and mid-session provider switches.",
-    "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
-    "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
-    "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
-    "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
-  ],
-  "Summaries are safe and bounded": [
-    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and records its level; `lcm doctor` reports everything below "normal", which can be rewritten later.',
-    "**Summaries are data, not instructions**: escaped so that no message text can forge or close a wrapper; labelled as a record.",
-    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result), a ceiling limits calls per window, and an overflow can always be resolved without a model.",
-    "**Provider failures are classified by status, not by words in a message.** A refused credential opens a breaker, which pauses calls, and the status reports it.",
-  ],
-  "Recall finds it, for the right reader": [
-    '**No false "no matches"**: an invalid pattern, a time-out and a scan limit are reported as such. Search covers all rows, old ones too.',
-    "**Search finds every kind of word**: two-character CJK words, emoji, identifiers, paths, error codes, other forms of a word, phrases.",
-    "**expandQuery answers before its deadline**, with citations, partially if need be, and also where nothing has been summarised yet.",
-    "**Readers stay within their reach**: a tool reads only its own conversation family, unless a wider reach is requested and allowed; a child grant is never wider than its parent; an expired or revoked grant reads nothing. Every tool has a negative test.",
-    "**Files stay inside their folder**, private to the user; an id is never a path.",
-  ],
-  "Operators can see and undo": [
-    "**One status shows everything**: what is stored and pending, the last compaction and what it saved, spend, fallbacks, whether anything is degraded, and settings with their source.",
-    "**Writes are dry runs by default**, print the same plan everywhere, back up first, and can run while the host is running.",
-    "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
-  ],
+/** By group and number. A number stays with its promise, because tests are named after it. */
+const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
+  "Nothing is lost or duplicated": {
+    1: "**Every message the host sent is stored once.** Wherever a crash happens between the host's write and our answer, after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
+    2: "**Replays are harmless.** Any prefix, suffix, interleaving or repetition of a transcript, live and by bootstrap, gives the same rows.",
+    3: '**Repeats are kept.** N byte-equal messages with distinct keys are N rows ("ping", `{"status":"ok"}`, reused tool-call ids).',
+    4: "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what the host sent.",
+    5: "**A message is never both in the context and under an in-context summary.** Every fold strictly lowers the context's tokens, or is not made.",
+    6: "**The first bootstrap imports everything**, not only a recent part, and an interrupted import resumes.",
+    7: "**No event deletes rows**: reset, new, session end, uninstall. Deleting takes an explicit command of an operator, which is a dry run by default.",
+  },
+  "Turns never wait": {
+    8: "**Assembly makes no model call.** Even while the summary model hangs, a commit and an assembly take a few milliseconds.",
+    9: "**One deadline covers all nested loops** of a compaction: it is inherited and never extended. Work done before it is kept, and is consistent.",
+    10: "**The host's event loop is free.** Another process holding the write lock for 30 s, or a 1M-row search, delays no timer of the host by more than 20 ms.",
+    11: "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
+  },
+  "The model gets a valid prompt within budget": {
+    12: "**Never over budget**: a prompt has no more tokens than the budget of the turn's first call, minus what the turn has added since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
+    13: "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles are as the provider requires. Fuzz tests cover orders, delays, evictions and mid-session provider switches.",
+    14: "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
+    15: "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
+    16: "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
+    17: "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
+  },
+  "Summaries are safe and bounded": {
+    18: '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and records its level; `lcm doctor` reports everything below "normal", which can be rewritten later.',
+    19: "**Summaries are data, not instructions**: escaped so that no message text can forge or close a wrapper; labelled as a record.",
+    20: "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result), a ceiling limits calls per window, and an overflow can always be resolved without a model.",
+    21: "**Provider failures are classified by status, not by words in a message.** A refused credential opens a breaker, which pauses calls, and the status reports it.",
+  },
+  "Recall finds it, for the right reader": {
+    22: '**No false "no matches"**: an invalid pattern, a time-out and a scan limit are reported as such. Search covers all rows, old ones too.',
+    23: "**Search finds every kind of word**: two-character CJK words, emoji, identifiers, paths, error codes, other forms of a word, phrases.",
+    24: "**expandQuery answers before its deadline**, with citations, partially if need be, and also where nothing has been summarised yet.",
+    25: "**Readers stay within their reach**: a tool reads only its own conversation family, unless a wider reach is requested and allowed; a child grant is never wider than its parent; an expired or revoked grant reads nothing. Every tool has a negative test.",
+    26: "**Files stay inside their folder**, private to the user; an id is never a path.",
+  },
+  "Operators can see and undo": {
+    27: "**One status shows everything**: what is stored and pending, the last compaction and what it saved, spend, fallbacks, whether anything is degraded, and settings with their source.",
+    28: "**Writes are dry runs by default**, print the same plan everywhere, back up first, and can run while the host is running.",
+    29: "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
+  },
+  "Accidents and attacks do no harm": {
+    32: "**Credentials and conversations go only to the configured host**: redirects are never followed, and answers are read up to a cap.",
+  },
 };
 
 /** A test, or a group of tests, that is named after one promise or several. */
@@ -70,17 +73,14 @@ export function guaranteesMarkdown(root: string): string {
     .map((file) => file.replaceAll("\\", "/"))
     .toSorted()
     .flatMap((file) => proofsIn(file, readFileSync(join(root, file), "utf8")));
-  let number = 0;
   const groups = Object.entries(promises).map(([group, texts]) => {
-    const sections = texts.map((text) => {
-      number += 1;
-      return promiseMarkdown(number, text, proofs);
-    });
+    const sections = Object.entries(texts).map(([number, text]) => promiseMarkdown(Number(number), text, proofs));
     return [`## ${group}`, ...sections].join("\n\n");
   });
+  const count = Object.values(promises).flatMap((texts) => Object.keys(texts)).length;
   return `# Guarantees
 
-The project makes ${number} promises; a change that breaks one is a bug, whatever else it improves. Below each are the tests and
+The project makes ${count} promises; a change that breaks one is a bug, whatever else it improves. Below each are the tests and
 groups of tests named after it, ${proofs.length} in all. Those in \`test/host\` run against the real OpenClaw, those in
 \`test/store-contract\` against every store.
 

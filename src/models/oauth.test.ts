@@ -11,6 +11,7 @@ import type { Completion, CompletionRequest } from "../core/model/store.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
 import { startScriptedProvider } from "../../test/support/scripted-provider.ts";
 import type { ScriptedProvider, Step } from "../../test/support/scripted-provider.ts";
+import { answerBytesMax } from "./guarded-fetch.ts";
 import { createModel } from "./provider-model.ts";
 import { checkLogin, renewLogin } from "./oauth.ts";
 import type { RenewDeps, Renewed } from "./oauth.ts";
@@ -255,6 +256,36 @@ describe("guarantee 21: a login that must not be renewed counts as missing, and 
     assert.equal(renewed.kind === "refused" && renewed.refusal, "unreachable");
     assert.equal(profileOf(scene.path).refresh, expired.refresh);
   });
+});
+
+describe("guarantee 32: the renewal of a login", () => {
+  for (const status of [302, 307]) {
+    it(`sends the refresh token to no other address: HTTP ${status}`, async () => {
+      const scene = await setScene();
+      const elsewhere = await setScene();
+      elsewhere.server.play(newTokens);
+      scene.server.play({ kind: "error", status, headers: { location: elsewhere.tokenUrl } });
+      const renewed = await renew(scene);
+      assert.ok(renewed.kind === "refused" && renewed.refusal === "unreachable");
+      assert.match(renewed.message, new RegExp(`redirects to ${elsewhere.server.url} \\(HTTP ${status}\\)`));
+      assert.deepEqual([scene.server.asked.length, elsewhere.server.asked.length], [1, 0]);
+      assert.equal(profileOf(scene.path).refresh, expired.refresh);
+    });
+  }
+
+  for (const [status, refusal] of [
+    [200, "auth"],
+    [503, "overloaded"],
+  ] as const) {
+    it(`reads an answer without an end up to a cap: HTTP ${status}`, async () => {
+      const scene = await setScene();
+      scene.server.play({ kind: "endless", status });
+      const renewed = await renew(scene);
+      assert.equal(renewed.kind === "refused" && renewed.refusal, refusal);
+      assert.ok(scene.server.endlessBytes() < 4 * answerBytesMax, `${scene.server.endlessBytes()} bytes were sent`);
+      assert.equal(profileOf(scene.path).refresh, expired.refresh);
+    });
+  }
 });
 
 describe("an abandoned lock", () => {

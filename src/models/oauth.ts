@@ -9,9 +9,10 @@ import { existsSync } from "node:fs";
 import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText } from "../core/base/errors.ts";
+import { errorText, LcmError } from "../core/base/errors.ts";
 import { refusalByStatus } from "../core/model/types.ts";
 import type { Refused } from "../core/model/store.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
 import { mainAgentDir } from "./openclaw-files.ts";
 import { fieldsOf, isFields, parseJson, textAt, valueAt } from "./read-files.ts";
 import { scrub } from "./refusal.ts";
@@ -126,16 +127,15 @@ type TokenAnswer = { readonly kind: "tokens"; readonly tokens: Tokens } | Refuse
 
 async function askForTokens(login: Login, deps: RenewDeps): Promise<TokenAnswer> {
   const body = { grant_type: "refresh_token", refresh_token: login.refresh, client_id: login.clientId };
-  const response = await deps
-    .fetch(deps.tokenUrl ?? anthropicTokenUrl, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(answerWaitMs),
-    })
-    .catch(() => null);
-  if (response === null) return { kind: "refused", refusal: "unreachable", message: "the token server did not answer" };
+  const response = await guardedFetch(deps.fetch)(deps.tokenUrl ?? anthropicTokenUrl, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(answerWaitMs),
+  }).catch((error: unknown) => (error instanceof LcmError ? error.message : "the token server did not answer"));
+  if (typeof response === "string") return { kind: "refused", refusal: "unreachable", message: response };
   if (!response.ok) {
+    await response.body?.cancel();
     // Any 4xx status means that the refresh token is not accepted.
     const refusal = refusalByStatus(response.status);
     const message = `the token server answered with HTTP ${response.status}`;

@@ -10,6 +10,7 @@ import { estimateTokens } from "../core/base/tokens.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
 import { scriptedTokens, startScriptedProvider } from "../../test/support/scripted-provider.ts";
 import type { Asked, ScriptedProvider } from "../../test/support/scripted-provider.ts";
+import { answerBytesMax } from "./guarded-fetch.ts";
 import { checkModel, createModel } from "./provider-model.ts";
 import type { ModelDeps } from "./provider-model.ts";
 
@@ -373,6 +374,40 @@ for (const format of formats) {
       assert.equal(server.asked.length, 1);
     });
 
+    for (const status of [301, 302, 303, 307, 308]) {
+      it(`guarantee 32: credential and conversation do not follow a redirect with status ${status}`, async () => {
+        const { server, model } = await start(format);
+        const elsewhere = await startServer();
+        elsewhere.play(good);
+        server.play({ kind: "error", status, headers: { location: `${elsewhere.url}${format.path}?of=somebody` } });
+        const completion = await model.complete(request);
+        assert.equal(refusalOf(completion), "rejected");
+        assert.match(
+          messageOf(completion),
+          new RegExp(`redirects to ${elsewhere.url} \\(HTTP ${status}\\), which is not`),
+        );
+        assert.deepEqual([server.asked.length, elsewhere.asked.length], [1, 0]);
+      });
+    }
+
+    it("guarantee 32: an answer without an end is read up to a cap", async () => {
+      const { server, model } = await start(format, { timeoutMs: 30_000 });
+      server.play({ kind: "endless", status: 200 });
+      const completion = await model.complete(request);
+      assert.equal(refusalOf(completion), "rejected");
+      assert.match(messageOf(completion), /the answer is longer than 16777216 bytes$/);
+      assert.equal(server.asked.length, 1);
+      assert.ok(server.endlessBytes() < 4 * answerBytesMax, `${server.endlessBytes()} bytes were sent`);
+    });
+
+    it("guarantee 32: an error without an end is read up to a cap, and is classified by its status", async () => {
+      const { server, model } = await start(format, { timeoutMs: 30_000 });
+      server.play({ kind: "endless", status: 401 });
+      assert.equal(refusalOf(await model.complete(request)), "auth");
+      assert.equal(server.asked.length, 1);
+      assert.ok(server.endlessBytes() < 4 * answerBytesMax, `${server.endlessBytes()} bytes were sent`);
+    });
+
     it("stops when the caller aborts", async () => {
       const { server, model } = await start(format);
       server.play({ kind: "hang" });
@@ -672,12 +707,17 @@ const good = { kind: "answer", text: "The kiln is booked." } as const;
 const servers: ScriptedProvider[] = [];
 after(() => Promise.all(servers.map((server) => server.close().catch(() => undefined))));
 
+async function startServer(): Promise<ScriptedProvider> {
+  const server = await startScriptedProvider();
+  servers.push(server);
+  return server;
+}
+
 async function start(
   format: Format,
   options: Partial<ModelDeps> = {},
 ): Promise<{ server: ScriptedProvider; model: Model; attempts: () => number }> {
-  const server = await startScriptedProvider();
-  servers.push(server);
+  const server = await startServer();
   const stateDir = makeScratch("model");
   if (format.custom !== undefined) {
     const described = { ...format.custom, baseUrl: server.url + format.base };
@@ -688,7 +728,7 @@ async function start(
   let attempts = 0;
   const loopbackOnly: typeof fetch = (input, init) => {
     attempts++;
-    assert.ok(urlOf(input).startsWith(server.url), `nothing goes to ${urlOf(input)}`);
+    assert.ok(urlOf(input).startsWith(`${server.url}/`), `nothing goes to ${urlOf(input)}`);
     return fetch(input, init);
   };
   const { provider, model: name, env } = format;

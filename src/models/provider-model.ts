@@ -11,6 +11,7 @@ import type { Refusal } from "../core/model/types.ts";
 import type { Completion, CompletionRequest, Model, Refused } from "../core/model/store.ts";
 import { endpointOf, type Endpoint, type ModelChoice } from "./choose-model.ts";
 import { findCredential, type CredentialDeps } from "./credentials.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
 import { checkLogin, renewLogin, type Renewed } from "./oauth.ts";
 import { readCustomProviders, readOpenclawConfig, type Env } from "./openclaw-files.ts";
 import { scrub, troubleOf, type Failure, type Trouble } from "./refusal.ts";
@@ -72,7 +73,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     signal.throwIfAborted();
     assert(credential !== null, "only the signal comes before it");
     if (credential.kind === "refused") return credential;
-    const target: Target = { choice, endpoint, post, secret: credential.secret, signal };
+    const target: Target = { choice, endpoint, post: guardedFetch(post), secret: credential.secret, signal };
     let retries = 0;
     for (;;) {
       const temperature = takesTemperature ? request.temperature : null;
@@ -137,6 +138,8 @@ async function attempt(target: Target, request: ModelRequest): Promise<Outcome> 
     const { secret } = target;
     target.signal.throwIfAborted();
     const { APICallError } = await import("ai");
+    const own = causesOf(error).find((cause) => cause instanceof LcmError);
+    if (own !== undefined) return refused(target.choice, "rejected", scrub(own.message, [secret]));
     // A request that the SDK could not even send is wrong.
     if (!APICallError.isInstance(error)) return refused(target.choice, "rejected", scrub(String(error), [secret]));
     const trouble = troubleOf(failureOf(error), Date.now());
@@ -231,9 +234,12 @@ const failureOf = (error: APICallError): Failure => ({
 });
 
 /** The first code in the chain of causes. */
-function networkCodeOf(cause: unknown): string | null {
-  for (let at = cause; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return null;
+const networkCodeOf = (cause: unknown): string | null =>
+  causesOf(cause).flatMap((at) => ("code" in at && typeof at.code === "string" ? at.code : []))[0] ?? null;
+
+/** An error and what caused it, outermost first. */
+function causesOf(error: unknown): readonly Error[] {
+  const causes: Error[] = [];
+  for (let at = error; at instanceof Error && !causes.includes(at); at = at.cause) causes.push(at);
+  return causes;
 }

@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 
 export interface ScriptedAnswer {
@@ -32,6 +33,8 @@ export type Step =
       readonly afterAsked?: number;
     }
   | { readonly kind: "body"; readonly status: number; readonly body: string }
+  /** Answers without an end, until the connection is closed. */
+  | { readonly kind: "endless"; readonly status: number }
   /** Accepts the request and never answers. */
   | { readonly kind: "hang" }
   /** Starts to answer, then drops the connection. */
@@ -48,6 +51,8 @@ export interface ScriptedProvider {
   /** Without a path or a trailing slash. */
   readonly url: string;
   readonly asked: readonly Asked[];
+  /** How many bytes of answers without an end it has sent. */
+  endlessBytes(): number;
   /** What it does from now on, request by request; the last step repeats. */
   play(...steps: readonly Step[]): void;
   close(): Promise<void>;
@@ -58,6 +63,13 @@ export const scriptedTokens = { input: 321, output: 45 } as const;
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let script: readonly Step[] = [];
   const asked: Asked[] = [];
+  let endlessBytes = 0;
+  function* spaces(): Generator<Buffer> {
+    for (;;) {
+      endlessBytes += 65_536;
+      yield Buffer.alloc(65_536, " ");
+    }
+  }
   const server = createServer((request, response) => {
     void textOf(request).then((body) => {
       const path = request.url ?? "";
@@ -66,7 +78,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       const [step, ...later] = script;
       if (later.length > 0) script = later;
       const wanted = step?.kind === "error" ? (step.afterAsked ?? 0) : 0;
-      const answer = (): unknown => (asked.length < wanted ? setTimeout(answer, 5) : perform(step, now, response));
+      const answer = (): unknown =>
+        asked.length < wanted ? setTimeout(answer, 5) : perform(step, now, response, spaces);
       answer();
     });
   });
@@ -76,6 +89,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   return {
     url: `http://127.0.0.1:${port}`,
     asked,
+    endlessBytes: () => endlessBytes,
     play(...steps) {
       script = steps;
     },
@@ -87,7 +101,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   };
 }
 
-function perform(step: Step | undefined, asked: Asked, response: ServerResponse): void {
+function perform(step: Step | undefined, asked: Asked, response: ServerResponse, spaces: () => Iterable<Buffer>): void {
   const send = (status: number, body: string, headers: Record<string, string> = {}): void => {
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(body);
   };
@@ -100,6 +114,10 @@ function perform(step: Step | undefined, asked: Asked, response: ServerResponse)
     }
     case "body":
       return send(step.status, step.body);
+    case "endless":
+      response.writeHead(step.status, { "content-type": "application/json" });
+      Readable.from(spaces()).pipe(response);
+      return undefined;
     case "cut":
       response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
       response.write("{", () => response.destroy());
