@@ -352,7 +352,8 @@ describe("lcm_grep", () => {
 
   it("shows each match with its id, time and role", async () => {
     const { own, earlier } = world;
-    const { text, details, isError } = await call("lcm_grep", { pattern: "secret is" }, here());
+    const exact = { pattern: "secret is", mode: "regex" };
+    const { text, details, isError } = await call("lcm_grep", exact, here());
     assert.equal(isError, false);
     assert.equal(
       text,
@@ -410,7 +411,9 @@ describe("lcm_grep", () => {
   it("reports what it searched if nothing matches, and what else to try", async () => {
     const nothing = await call("lcm_grep", { pattern: "no such thing" }, here());
     assert.match(nothing.text, /^No matches in 12 messages and 2 summaries of 2 conversations\.$/m);
-    assert.match(nothing.text, /matched exactly; set mode to full_text/);
+    assert.doesNotMatch(nothing.text, /full_text/);
+    const exact = await call("lcm_grep", { pattern: "no such thing", mode: "regex" }, here());
+    assert.match(exact.text, /matched exactly; set mode to full_text/);
     assert.match(nothing.text, /set allConversations to true/);
     assert.equal(nothing.isError, false);
     const short = await call(
@@ -470,16 +473,31 @@ describe("lcm_grep", () => {
     }
   });
 
+  it("takes a pattern for words, or for a regular expression if it is clearly one, and reports which", async () => {
+    const words = await call("lcm_grep", { pattern: "place secret keeper" }, here());
+    assert.deepEqual([words.details["mode"], matchesOf(words)[0]?.["role"]], ["full_text", "assistant"]);
+    const regex = await call("lcm_grep", { pattern: String.raw`keeper\.$` }, here());
+    assert.deepEqual([regex.details["mode"], matchesOf(regex).length], ["regex", 2], regex.text);
+    const fallback = await call("lcm_grep", { pattern: "keeper.*secret|feldspar", scope: "messages" }, here());
+    assert.equal(fallback.details["mode"], "full_text");
+    assert.match(fallback.text, /^\d+ matches, best first\./);
+    assert.match(
+      fallback.text,
+      /^Nothing matches this as a regular expression; searched for the words "keeper secret feldspar" instead\.$/m,
+    );
+  });
+
   describe("guarantee 22: a search reports what it did not search", () => {
     it("does not report no matches if only the newest matches were checked against the time range", async () => {
-      const grep = async () => ({ hits: [], caveats: [{ kind: "newest_ranked", ranked: 9 } as const] });
+      const ranked = { kind: "newest_ranked", ranked: 9 } as const;
+      const grep = async () => ({ hits: [], caveats: [ranked], mode: "full_text" as const });
       const { text } = await call("lcm_grep", { pattern: "x" }, { ...here(), lcm: { ...world.lcm, grep } });
       assert.match(text, /^No match found, but not everything was searched/);
       assert.doesNotMatch(text, /No matches/);
     });
 
     it("an invalid pattern is an error that names the problem", async () => {
-      const result = await call("lcm_grep", { pattern: "(unclosed" }, here());
+      const result = await call("lcm_grep", { pattern: "(unclosed", mode: "regex" }, here());
       assert.equal(codeOf(result), "invalid");
       assert.match(result.text, /unclosed/);
       assert.doesNotMatch(result.text, /no matches/i);
@@ -890,9 +908,9 @@ describe("lcm_recent", () => {
     ] as const) {
       const { text } = await call("lcm_recent", { since }, { ...here(), zone: "UTC" });
       assert.ok(text.startsWith(`What happened since ${understood} UTC:\n`), text);
-      assert.equal(matchesOf(await call("lcm_grep", { pattern: "number 3", since }, here())).length, 2);
+      assert.equal(matchesOf(await call("lcm_grep", { pattern: '"number 3"', since }, here())).length, 2);
     }
-    assert.deepEqual(matchesOf(await call("lcm_grep", { pattern: "number 3", since: "1h" }, here())), []);
+    assert.deepEqual(matchesOf(await call("lcm_grep", { pattern: '"number 3"', since: "1h" }, here())), []);
   });
 
   it("says so if there are no messages", async () => {

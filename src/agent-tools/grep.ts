@@ -2,8 +2,8 @@
 
 import type { Lcm } from "../core/lcm.ts";
 import { messageName } from "../core/model/types.ts";
-import type { SearchCaveat, SearchHit, SearchResult } from "../core/model/store.ts";
-import { caveatSentence, type GrepRequest } from "../core/recall/grep.ts";
+import type { SearchCaveat, SearchHit } from "../core/model/store.ts";
+import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recall/grep.ts";
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
@@ -23,20 +23,20 @@ export const grepTool = defineTool({
     "know a word, name, error or path. Each match has an id: pass it to lcm_describe to read the full text. For a " +
     "question whose answer spans several passages, use lcm_expand_query.",
   audience: "agent",
-  example: { pattern: "database migration", mode: "full_text", limit: 10 },
+  example: { pattern: "database migration", limit: 10 },
   parameters: {
     type: "object",
     required: ["pattern"],
     properties: {
       pattern: textOf(
-        'The pattern to search for: a regular expression (case-insensitive unless it contains capitals), or with mode full_text words and "quoted phrases".',
+        'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains capitals).',
       ),
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
-        default: "regex",
         description:
-          "Use regex to match the pattern exactly, or full_text to find words in any of their forms, ranked.",
+          "Use full_text to find words in any of their forms, ranked, or regex to match the pattern exactly. Default: " +
+          "full_text, or regex if the pattern is clearly a regular expression; if that matches nothing, its words.",
       },
       scope: {
         type: "string",
@@ -79,13 +79,13 @@ export const grepTool = defineTool({
       const lines = [
         await nothingFound(lcm, reach, args, result.caveats),
         ...caveats,
-        ...otherWays(args, reach, context),
+        ...otherWays(result, reach, context),
       ];
       return { text: sentences(lines), details: detailsOf(result, 0, caveats) };
     }
     const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
     const found = plural(blocks.length, "match", "matches");
-    const order = orders[args.sort ?? (args.mode === "full_text" ? "hybrid" : "recency")];
+    const order = orders[args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency")];
     const cutLine = (shown: number): string =>
       `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise tokenCap or narrow the search`;
     const frame = sentences([`${found}, ${order}`, cutLine(blocks.length), ...caveats]);
@@ -134,7 +134,7 @@ function headOf(hit: SearchHit) {
   }
 }
 
-type Searched = Pick<GrepRequest, "mode" | "scope" | "since" | "before">;
+type Searched = Pick<GrepRequest, "scope" | "since" | "before">;
 
 /** Whether part of the data was not searched, so an empty result proves nothing. */
 export const isUnfinished = ({ kind }: SearchCaveat): boolean =>
@@ -161,7 +161,7 @@ async function nothingFound(
   return `No matches in ${kinds[scope]} of ${plural(conversations?.length ?? within.length, "conversation")}${time}`;
 }
 
-function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {
+function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContext): readonly string[] {
   return [
     ...(mode === "regex"
       ? ["The pattern was matched exactly; set mode to full_text to search for its words in any order"]
@@ -172,11 +172,12 @@ function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: To
   ];
 }
 
-function detailsOf({ hits, caveats }: SearchResult, shown: number, sentences: readonly string[]): JsonObject {
+function detailsOf({ hits, caveats, mode }: GrepResult, shown: number, sentences: readonly string[]): JsonObject {
   const isCut = caveats.some((caveat) => caveat.kind === "limit" || isUnfinished(caveat));
   return {
     matches: hits.slice(0, shown).map(matchOf),
     total: hits.length,
+    mode,
     caveats: sentences,
     truncated: isCut || shown < hits.length,
   };

@@ -760,6 +760,18 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.equal(lcm(place, "grep", "x", "--conversation", "9").status, 3);
   });
 
+  it("recognises a regular expression, and searches for its words if it matches nothing", () => {
+    const { hits, mode } = ok(place, "grep", String.raw`^pier \d`, "--json").json;
+    assert.deepEqual([hits.length, mode], [1, "regex"]);
+    assert.equal(ok(place, "grep", "--full-text", String.raw`^pier \d`, "--json").json.mode, "full_text");
+    const { stdout, stderr } = ok(place, "grep", "ferry.*harbour");
+    assert.match(stdout, /Where does the harbour ferry leave/);
+    assert.match(
+      stderr,
+      /^note: nothing matches this as a regular expression; searched for the words "ferry harbour" /,
+    );
+  });
+
   it("explains an invalid pattern, and exits with 2", () => {
     const run = lcm(place, "grep", "-e", "(unclosed");
     assert.equal(run.status, 2);
@@ -792,6 +804,7 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.deepEqual(ok(place, "grep", "xylophone", "--json").json, {
       hits: [],
       caveats: [],
+      mode: "full_text",
       searched: { conversations: 2, messages: 11, summaries: 0 },
     });
   });

@@ -145,6 +145,25 @@ describe("lcm mcp", () => {
     assert.equal(openGrants(), 0);
   });
 
+  it("searches for words unless asked otherwise, and does not find the call that asked", async () => {
+    const path = join(createFolder(), "lcm.db");
+    const place = { state: createFolder(), env: { LCM_DATABASE_PATH: path } };
+    const chat = join(place.state, "chat.jsonl");
+    const input = { pattern: "payment worker retry" };
+    const said = [
+      { role: "user", content: "The worker took the payment on Monday; its retry failed." },
+      { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "mcp__lcm__lcm_grep", input }] },
+    ];
+    writeFileSync(chat, said.map((message) => `${JSON.stringify(message)}\n`).join(""));
+    ok(place, "import", chat);
+    await connected({ env: place.env }, async ({ call }) => {
+      const found = await call("lcm_grep", input);
+      const snippets = detailsIn(found).matches.map(({ snippet }: { readonly snippet: string }) => snippet);
+      assert.deepEqual(snippets, [said[0]?.content], textIn(found));
+      assert.equal(detailsIn(found).mode, "full_text");
+    });
+  });
+
   it("explains a wrong argument, and what would be right", async () => {
     await connected({}, async ({ call }) => {
       for (const [name, args, words] of [

@@ -67,6 +67,54 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual((await store.search(ask("aardvark"))).caveats, []);
     });
 
+    it("a search never finds the tool call that asked for it; what was said beside the call comes last", async (scene) => {
+      const { store, talk, host } = scene;
+      const input = { pattern: "wombat burrow depth" };
+      const words = { role: "assistant", stopReason: "toolUse" };
+      host.says(user("How deep do they dig? A wombat digs."));
+      host.says({ ...words, content: [{ type: "toolCall", id: "c1", name: "lcm_grep", arguments: input }] });
+      host.says({ ...words, content: [{ type: "tool_use", id: "c2", name: "mcp__lcm__lcm_grep", input }] });
+      const calling = { name: "lcm_expand_query", arguments: JSON.stringify(input, null, 2) };
+      host.says({ ...words, content: null, tool_calls: [{ id: "c3", type: "function", function: calling }] });
+      host.says({
+        ...words,
+        content: [
+          { type: "text", text: "Let me see what a wombat does." },
+          { type: "toolCall", id: "c4", name: "lcm_grep", arguments: input },
+          { type: "toolCall", id: "c5", name: "shell", arguments: { command: "echo wombat" } },
+        ],
+      });
+      host.says(user("It is a marsupial."));
+      await deliver(store, talk, host);
+      for (const isIndexed of [false, true]) {
+        if (isIndexed) while ((await store.index(1_000)) > 0);
+        for (const more of [
+          { mode: "regex" },
+          { sort: "recency" },
+          { sort: "hybrid" },
+          { sort: "relevance" },
+        ] as const) {
+          const { hits } = await store.search(ask("wombat", more));
+          const found = hits.map(({ snippet }) => snippet);
+          const shown = `${JSON.stringify(more)} ${isIndexed}`;
+          const beside = 'Let me see what a wombat does. shell {"command":"echo wombat"}';
+          const said = "How deep do they dig? A wombat digs.";
+          assert.deepEqual(found, "sort" in more && more.sort === "recency" ? [beside, said] : [said, beside], shown);
+        }
+        assert.deepEqual(await store.search(ask("burrow")), { hits: [], caveats: [] });
+        assert.deepEqual(await store.search(ask("burrow depth", { mode: "regex" })), { hits: [], caveats: [] });
+        const asked = await store.search(ask("How deep is a wombat burrow?", { sort: "hybrid" }));
+        assert.ok(asked.hits.every(({ snippet }) => snippet !== "" && !snippet.includes("pattern")));
+        const missing = { kind: "partial_match", missing: ["burrow"] };
+        for (const sort of ["hybrid", "recency"] as const)
+          assert.deepEqual(
+            (await store.search(ask("wombat burrow", { sort }))).caveats,
+            [missing],
+            `${isIndexed} ${sort}`,
+          );
+      }
+    });
+
     it("results of recall tools rank after everything else, and are found", async ({ store, ids }) => {
       const talk = await store.conversation(ids[0] as ConversationId);
       assert.ok(talk !== null);

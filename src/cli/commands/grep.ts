@@ -2,8 +2,8 @@
 
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName, type Conversation } from "../../core/model/types.ts";
-import type { SearchHit, SearchResult } from "../../core/model/store.ts";
-import { caveatSentence, type GrepRequest } from "../../core/recall/grep.ts";
+import type { SearchHit } from "../../core/model/store.ts";
+import { caveatSentence, type GrepRequest, type GrepResult } from "../../core/recall/grep.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
@@ -18,12 +18,12 @@ export const grepCommand = defineCommand({
   name: "grep",
   summary: "search messages and summaries by words or regular expression",
   description:
-    'Search messages and summaries. By default the pattern is words and "quoted phrases", ranked as in a search engine. ' +
-    "With -e it is a JavaScript regular expression, case-insensitive unless it contains capital letters.",
+    'Search messages and summaries. The pattern is words and "quoted phrases", ranked as in a search engine. With -e, or ' +
+    "if it is clearly one, it is a JavaScript regular expression, case-insensitive unless it contains capital letters.",
   arguments: [["<pattern...>", "what to search for; quotes are optional, and a word that begins with - goes after --"]],
   options: {
     regex: ["-e, --regex", "treat the pattern as a regular expression"],
-    fullText: ["--full-text", "treat the pattern as words (the default)"],
+    fullText: ["--full-text", "treat the pattern as words, whatever it looks like"],
     ...reachOptions,
     scope: [
       "--scope <where>",
@@ -53,14 +53,14 @@ export const grepCommand = defineCommand({
   ],
   async run(session, options, ...words) {
     const pattern = words.join(" ");
-    const mode = options.regex === true ? "regex" : "full_text";
+    const mode = options.regex === true ? "regex" : options.fullText === true ? "full_text" : undefined;
     const { clock, zone } = session.context;
     const { values: settings } = await session.context.settings();
     const timeoutMs = (options.timeout ?? settings.searchTimeoutSeconds) * 1_000;
     return await withLcm(session, "search", async (lcm) => {
       const request: GrepRequest = {
         pattern,
-        mode,
+        ...(mode === undefined ? {} : { mode }),
         scope: options.scope,
         reach: await reachFor(lcm, options),
         limit: options.limit,
@@ -104,8 +104,9 @@ async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<
 
 const isThere = (conversation: Conversation | null): conversation is Conversation => conversation !== null;
 
-function print(session: Session, request: GrepRequest, { hits, caveats }: SearchResult, searched: Extent): void {
-  const highlight = createHighlighter(session, request);
+function print(session: Session, request: GrepRequest, result: GrepResult, searched: Extent): void {
+  const { hits, caveats, mode } = result;
+  const highlight = createHighlighter(session, request.pattern, mode);
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
   const range = request.since === undefined && request.before === undefined ? "" : " in that time";
@@ -150,7 +151,7 @@ function headOf({ paint }: Session, hit: SearchHit): { readonly id: string; read
   }
 }
 
-function createHighlighter(session: Session, { pattern, mode }: GrepRequest): (line: string) => string {
+function createHighlighter(session: Session, pattern: string, mode: GrepResult["mode"]): (line: string) => string {
   if (!session.context.stdout.colour) return (line) => line;
   const find = createFinder(pattern, mode === "regex");
   return (line) => marked(line, find([line])[0] ?? [], session.paint);

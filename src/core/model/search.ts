@@ -15,7 +15,7 @@ export interface SearchRequest {
   readonly before?: Timestamp;
   /** Search only what is below or above these summaries. */
   readonly around?: readonly SummaryId[];
-  /** Results of our own tools come last, except in a full-text search by recency. */
+  /** Calls and results of our own tools come last, except in a full-text search by recency. */
   readonly sort: "recency" | "relevance" | "hybrid";
   /** 1 to 200. */
   readonly limit: number;
@@ -51,6 +51,8 @@ export type SearchCaveat =
   | { readonly kind: "newest_ranked"; readonly ranked: number }
   /** No row has every word; these have some. */
   | { readonly kind: "partial_match"; readonly missing: readonly string[] }
+  /** The pattern was taken for a regular expression, matched nothing, and its words were searched for instead. */
+  | { readonly kind: "as_words"; readonly words: string }
   /** This many large texts are in files: their previews were searched, their contents were not. */
   | { readonly kind: "files"; readonly files: number }
   /** This many files could not be read. */

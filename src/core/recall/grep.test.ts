@@ -42,6 +42,7 @@ describe("guarantee 22: a search reports what it left out", () => {
     [{ kind: "partial_match", missing: [] }, /shown contain some of them$/],
     [{ kind: "partial_match", missing: ["red"] }, /shown do not contain "red"$/],
     [{ kind: "partial_match", missing: ["red", "fox"] }, /lack some of "red", "fox"/],
+    [{ kind: "as_words", words: "red fox" }, /as a regular expression; searched for the words "red fox" instead$/],
     [{ kind: "files", files: 2 }, /2 large files .*; pass --scope files to search/, /; set scope to files to search/],
     [{ kind: "unreadable", files: 1 }, /1 file could not be read, so matches may be missing/],
     [{ kind: "unindexed", rows: 1 }, /1 row not indexed yet/],
@@ -107,6 +108,85 @@ describe("matches of a pattern", () => {
     );
     const first = await grep(store, { pattern: "curlew \\d+", reach, limit: 3 });
     assert.deepEqual([first.hits, first.caveats[0]], [hits.slice(0, 3), { kind: "limit", limit: 3 }]);
+  });
+});
+
+describe("a pattern without a mode", async () => {
+  const { id } = await store.open({ sessionId: "modes" });
+  const host = createHost("modes");
+  const said = [
+    "The worker took the payment, and on Monday its retry failed.",
+    "ECONNRESET at config.threshold = 0.75 (see C:\\data\\work)",
+  ];
+  for (const text of said) host.says(user(text));
+  await store.append(id, host.entries.map(toAppendable));
+  const reach = { kind: "conversation", conversations: [id] } as const;
+  const find = async (pattern: string) => {
+    const { hits, caveats, mode } = await grep(store, { pattern, reach });
+    return { mode, found: hits.map(({ snippet }) => said.indexOf(snippet)), caveats };
+  };
+
+  it("is words", async () => {
+    const words = [
+      ["payment worker retry", 0],
+      ["config.threshold", 1],
+      ["What failed on Monday?", 0],
+      [String.raw`C:\data\work`, 1],
+      [String.raw`\\server\share on Monday`, 0],
+      ["payment (on Monday)?", 0],
+      ["retry() failed", 0],
+      ["fail*", 0],
+      ["cat log | grep ECONNRESET", 1],
+      ["[ERROR] ECONNRESET", 1],
+      ["retries[0]?.payment", 0],
+      ["C++ retry payment", 0],
+      ["(payment|worker", 0],
+    ] as const;
+    for (const [pattern, found] of words) {
+      const result = await find(pattern);
+      assert.deepEqual([result.mode, result.found[0]], ["full_text", found], pattern);
+      assert.ok(!result.caveats.some(({ kind }) => kind === "as_words"), pattern);
+    }
+  });
+
+  it("is a regular expression if it is clearly one", async () => {
+    const clear = [
+      [String.raw`econn\w+`, [1]],
+      [String.raw`config\.threshold.*0\.[0-9]+`, [1]],
+      [String.raw`\bpay`, [0]],
+      ["^the", [0]],
+      [String.raw`work\)$`, [1]],
+      ["[Ee]CONN", [1]],
+      ["worker|threshold", [1, 0]],
+      ["(?:re)?try", [0]],
+      ["l{2}|N{2}", [1]],
+      ["monday.*fail", [0]],
+    ] as const;
+    for (const [pattern, found] of clear)
+      assert.deepEqual(await find(pattern), { mode: "regex", found, caveats: [] }, pattern);
+  });
+
+  it("is words again if that regular expression matches nothing, and the result says so", async () => {
+    const fallen = [
+      ["payment.*worker", "payment worker", 0],
+      [String.raw`(?:retry|\d{3})\s+ECONN[A-Z]+payment$`, "retry ECONN payment", 0],
+      ["worker's$", "worker's", 0],
+      ["nowhere.*found", "nowhere found", undefined],
+    ] as const;
+    for (const [pattern, words, found] of fallen) {
+      const result = await find(pattern);
+      assert.deepEqual([result.mode, result.found[0]], ["full_text", found], pattern);
+      assert.deepEqual(result.caveats[0], { kind: "as_words", words }, pattern);
+    }
+    for (const pattern of [String.raw`\d{5}`, String.raw`^\[\]$`])
+      assert.deepEqual(await find(pattern), { mode: "regex", found: [], caveats: [] }, "it has no words");
+  });
+
+  it("stays what the mode says", async () => {
+    const regex = await grep(store, { pattern: "payment.*worker", mode: "regex", reach });
+    assert.deepEqual(regex, { hits: [], caveats: [], mode: "regex" });
+    const words = await grep(store, { pattern: "payment.*worker", mode: "full_text", reach });
+    assert.deepEqual([words.hits.length, words.mode], [1, "full_text"]);
   });
 });
 

@@ -8,7 +8,8 @@ import { formatCount, plural } from "../base/format.ts";
 
 export interface GrepRequest {
   readonly pattern: string;
-  readonly mode?: "regex" | "full_text";
+  /** Without it the pattern is words, or a regular expression if it is clearly one. */
+  readonly mode?: SearchRequest["mode"];
   readonly scope?: SearchRequest["scope"];
   readonly reach: Reach;
   /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. */
@@ -18,11 +19,36 @@ export interface GrepRequest {
   readonly limit?: number;
 }
 
+export interface GrepResult extends SearchResult {
+  /** How the pattern was searched for in the end. */
+  readonly mode: SearchRequest["mode"];
+}
+
 const limitDefault = 50;
 const limitMax = 200;
 
-export async function grep(store: Store, request: GrepRequest, limits?: SearchLimits): Promise<SearchResult> {
-  const mode = request.mode ?? "regex";
+export async function grep(store: Store, request: GrepRequest, limits?: SearchLimits): Promise<GrepResult> {
+  const search = checked(request);
+  const byWords = async (pattern: string): Promise<GrepResult> => ({
+    ...(await store.search({ ...search, pattern, mode: "full_text", sort: request.sort ?? "hybrid" }, limits)),
+    mode: "full_text",
+  });
+  const isRegex = request.mode === undefined ? isClearlyRegex(request.pattern) : request.mode === "regex";
+  if (!isRegex) return await byWords(request.pattern);
+
+  const mode = "regex";
+  const exact = {
+    ...(await store.search({ ...search, mode, sort: request.sort ?? "recency" }, limits)),
+    mode,
+  } as const;
+  const words = wordsIn(request.pattern);
+  const isFinal = request.mode !== undefined || words === "" || exact.hits.length > 0;
+  if (isFinal || exact.caveats.some(({ kind }) => kind === "time")) return exact;
+  const { hits, caveats } = await byWords(words);
+  return { hits, caveats: [{ kind: "as_words", words }, ...caveats], mode: "full_text" };
+}
+
+function checked(request: GrepRequest): Omit<SearchRequest, "mode" | "sort"> {
   const limit = request.limit ?? limitDefault;
   if (!Number.isInteger(limit) || limit < 1 || limit > limitMax) {
     throw new LcmError("invalid", `limit is ${limit}, but must be a whole number from 1 to ${limitMax}`, {
@@ -33,18 +59,43 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
   const since = timeBound("since", request.since);
   const before = timeBound("before", request.before);
   const { conversations } = request.reach;
-  const search: SearchRequest = {
+  return {
     pattern: request.pattern,
-    mode,
     scope: request.scope ?? "both",
-    sort: request.sort ?? (mode === "regex" ? "recency" : "hybrid"),
     limit,
     ...(conversations === null ? {} : { conversations }),
     ...(since === null ? {} : { since }),
     ...(before === null ? {} : { before }),
   };
-  return await store.search(search, limits);
 }
+
+/** What people write in a regular expression and hardly ever in words, code, paths or log lines. */
+const regexSigns: readonly RegExp[] = [
+  /\\[.^$*+?()[\]{}|]|\\[bdsw](?![a-z])|(?<![\p{L}:\\])\\[bdsw]/iu, // \(, \d+, \bword, but not C:\data
+  /\.[*+]/, // .*
+  /\[\^?(?:a-z|A-Z|0-9)+[^\s\]]*\]|\[(\p{L})(?!\1)\p{L}\](?=\p{L})/u, // [a-z], [Ee]rror
+  /[\])][*+]|\)\?\S/, // […]+, (…)?
+  /\(\?(?:[:=!]|<[=!\w])/, // (?:…)
+  /[^\s|]\|[^\s|]/, // one|other
+  /[\w)\]]\{\d+,?\d*\}/, // \w{2,3}
+  /^\^[^\s^]|[\p{L})]\$$/u, // ^start, end$
+];
+
+function isClearlyRegex(pattern: string): boolean {
+  if (!regexSigns.some((sign) => sign.test(pattern))) return false;
+  try {
+    return new RegExp(pattern, "m") instanceof RegExp;
+  } catch {
+    return false; // Words then: nothing is lost.
+  }
+}
+
+/** The words of a regular expression, without its syntax. */
+const wordsIn = (pattern: string): string =>
+  pattern
+    .replace(/\\(?:[pPu]\{[^}]*\}|[a-zA-Z])|\[(?:\\.|[^\]\\])*\]|\{[\d,]*\}|\(\?(?:<\w+>|<?[:=!])/g, " ")
+    .replace(/[^\p{L}\p{N}\p{M}\p{Emoji_Presentation}_'’-]+/gu, " ")
+    .trim();
 
 export function timeBound(name: string, given: string | undefined): Timestamp | null {
   if (given === undefined) return null;
@@ -87,6 +138,8 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       const inside = surface === "flags" ? "pass --scope files" : "set scope to files";
       return `only the descriptions of ${plural(caveat.files, "large file")} were searched; ${inside} to search their contents`;
     }
+    case "as_words":
+      return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;
     case "unreadable":
       return `${plural(caveat.files, "file")} could not be read, so matches may be missing`;
     case "unindexed":

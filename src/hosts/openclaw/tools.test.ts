@@ -5,6 +5,7 @@ import { messageName } from "../../core/model/types.ts";
 import type { NewGrant } from "../../core/model/store.ts";
 import { createRecallWorld, textOf } from "../../../test/support/recall-world.ts";
 import type { Place, RecallWorld } from "../../../test/support/recall-world.ts";
+import { createHost, toAppendable } from "../../../test/support/scripted-host.ts";
 import { tools } from "../../agent-tools/all.ts";
 import { createTool } from "./tools.ts";
 import type { Json } from "../../core/base/json.ts";
@@ -77,6 +78,17 @@ describe("running a tool", () => {
     assert.match(textOf(described), /The secret is amber/);
     assert.equal(described.details["id"], messageName(earlier.message));
     assert.match(textOf(await call(own.context, "lcm_recent", {})), /basalt/);
+  });
+
+  it("searches for words, and does not find the call that asked", async () => {
+    const { call, own, store } = await createRecallWorld();
+    const input = { pattern: "keeper basalt secret" };
+    const host = createHost("asking");
+    host.says({ role: "assistant", content: [{ type: "toolCall", id: "t1", name: "lcm_grep", arguments: input }] });
+    await store.append(own.id, host.entries.map(toAppendable));
+    const found = await call(own.context, "lcm_grep", input);
+    assert.match(textOf(found), /^\d+ matches, best first\.\n.*\n> The secret is basalt/);
+    assert.doesNotMatch(textOf(found), /lcm_grep|pattern/);
   });
 
   it("returns a refusal with its hint, in a form that the host treats as a failure", async () => {

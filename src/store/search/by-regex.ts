@@ -5,9 +5,18 @@ import { isLate, timeoutMsOf, type Deadline } from "./limits.ts";
 import { later } from "./read-candidates.ts";
 import type { TextRange } from "./rank.ts";
 import { compilePattern, type Pattern } from "./regex.ts";
-import { messages, openScope, recalledLast, rowsIn, takeSpans, toSearchHit, toSearchedRow } from "./sources.ts";
+import {
+  messages,
+  openScope,
+  recalledLast,
+  rowsIn,
+  searchedText,
+  takeSpans,
+  toSearchHit,
+  toSearchedRow,
+} from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
-import { text, type Script } from "../script.ts";
+import type { Script } from "../script.ts";
 
 export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);
@@ -79,7 +88,7 @@ function* scanRows(
     const isSlow = deadline.nowMs() - startedMs > chunkMs;
     chunkRows = isSlow ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
     for (const [at, row] of chunk.entries()) {
-      const match = regex.exec(text(row, "content"));
+      const match = regex.exec(searchedText(row));
       if (match) add({ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } });
       if (at < chunk.length - 1 && isLate(deadline)) {
         untested = chunk.length - 1 - at;

@@ -125,7 +125,12 @@ function* findBest(wanted: WordSearch): Script<WordHits> {
     ranked.push(...(corpus === messages ? yield* scoreAmongTurns(scored, { weights, meanLength }, wanted) : scored));
   }
   const boosts = request.sort === "hybrid" ? recencyBoosts(ranked.map(({ row }) => row.at)) : [];
-  const unknown = query.words.filter((word) => collected.holding.get(word) === 0);
+  // The index also has words that occur only in calls of our own tools, which are not searched.
+  const isAllRead = collected.candidates.length < candidatesMax && !collected.isCut && !collected.endedLate;
+  const isUnknown = (word: Term): boolean =>
+    collected.holding.get(word) === 0 ||
+    (isAllRead && !collected.candidates.some(({ reading }) => holds(wanted, reading, word)));
+  const unknown = query.words.filter(isUnknown);
   return {
     hits: ranked
       .map((scored, at) => ({ ...scored, score: scored.score * (boosts[at] ?? 1) }))
@@ -157,7 +162,7 @@ function* scoreAmongTurns(
   );
   return turns
     .map((turn, at) => ({ ...turn, score: scores[at] ?? 0 }))
-    .filter(({ row, score }) => score > 0 && isWithin(row.at, scope.filter));
+    .filter(({ row, score }) => score > 0 && row.text !== "" && isWithin(row.at, scope.filter));
 }
 
 /** The turns around this many of the best rows are read. */

@@ -30,12 +30,19 @@ const latest = "~";
 /** Conversations that have rows outside the index. The partial index needs exactly this condition. */
 export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_summary)";
 
+/** Names of our own tools, by whatever prefix a host gives them. */
+const isOwnTool = "GLOB '*lcm_[a-z]*'";
+
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
   CASE WHEN role = 'tool' AND json_valid(envelope)
     THEN coalesce(${toolNameFields()
       .map((field) => `envelope ->> '$.${field}'`)
-      .join(", ")}) GLOB '*lcm_[a-z]*' END AS is_recalled`;
+      .join(", ")}) ${isOwnTool} END AS is_recalled,
+  CASE WHEN role = 'assistant' AND instr(content, 'lcm_') > 0
+    THEN (SELECT json_group_array(json_array(part.text_length, part.tool_name ${isOwnTool}) ORDER BY part.ordinal)
+      FROM message_parts AS part WHERE part.message_id = messages.message_id AND part.text_length IS NOT NULL)
+    END AS pieces`;
 
 export const messages = createCorpus({
   name: "messages",
@@ -292,19 +299,33 @@ export interface SearchedRow {
   readonly text: string;
   readonly at: Timestamp;
   readonly name: string | null;
-  /** Whether it is a result of one of our own tools, which repeats stored text and would hide the original. */
+  /** Whether it is a call or a result of one of our own tools, which repeats words and would hide the original. */
   readonly isRecalled: boolean;
   readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
 }
 
 const asTime = (value: string): Timestamp => value as Timestamp;
 
+/** The text of a row without calls of our own tools: no search finds the call that asked for it. */
+export function searchedText(row: Row): string {
+  const content = text(row, "content");
+  const pieces = textOrNull(row, "pieces");
+  if (pieces === null) return content;
+  let from = 0;
+  const kept: string[] = [];
+  for (const [length, isOwnCall] of JSON.parse(pieces) as readonly (readonly [number, 0 | 1 | null])[]) {
+    if (isOwnCall !== 1) kept.push(content.slice(from, from + length));
+    from += length + 1;
+  }
+  return kept.join("\n");
+}
+
 export function toSearchedRow(row: Row): SearchedRow {
   const id = int(row, "id");
   const shared = {
     id,
     conversation: asConversation(int(row, "conversation_id")),
-    text: text(row, "content"),
+    text: searchedText(row),
     at: asTime(text(row, "at")),
   };
   const summary = textOrNull(row, "summary_id");
@@ -332,7 +353,7 @@ export function toSearchedRow(row: Row): SearchedRow {
     corpus: "messages",
     seq: facts.seq,
     name: textOrNull(row, "name"),
-    isRecalled: row["is_recalled"] === 1,
+    isRecalled: row["is_recalled"] === 1 || shared.text !== row["content"],
     toHit: (hit) => ({ ...hit, ...facts }),
   };
 }
@@ -348,6 +369,6 @@ export const toSearchHit = (row: SearchedRow, range: TextRange, score: number): 
 export const byRecency = (one: SearchedRow, other: SearchedRow): number =>
   one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1;
 
-/** Results of our own tools come last; then by the given order, then newest first. */
+/** Calls and results of our own tools come last; then by the given order, then newest first. */
 export const recalledLast = (one: SearchedRow, other: SearchedRow, otherwise = 0): number =>
   Number(one.isRecalled) - Number(other.isRecalled) || otherwise || byRecency(one, other);
