@@ -57,7 +57,10 @@ function rememberCompiled(mainPath) {
   /** @type {{ enableCompileCache?: (folder: string) => unknown }} */
   const nodeModule = createRequire(import.meta.url)("module");
   if (mainPath.slice(-3) !== ".ts" || !nodeModule.enableCompileCache) return;
-  nodeModule.enableCompileCache(join(packageRoot(), "node_modules", ".cache", "compiled"));
+  const folder = join(packageRoot(), "node_modules", ".cache", "compiled");
+  nodeModule.enableCompileCache(folder);
+  // Threads do not inherit the cache itself, but they read the environment.
+  if (!process.env.NODE_COMPILE_CACHE) process.env.NODE_COMPILE_CACHE = folder;
 }
 
 /**

@@ -8,25 +8,27 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
-import type { Clock } from "../core/model/store.ts";
+import type { Clock, Store } from "../core/model/store.ts";
 import { envOf, resolveSettings, type ResolvedSettings } from "../core/model/settings.ts";
 import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../models/openclaw-files.ts";
 import { fieldsOf, valueAt } from "../models/read-files.ts";
 import { adopt } from "../store/adopt/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
-import { openSqliteWorker } from "../store/sqlite/worker.ts";
+import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type {
   Database,
   DatabaseFacts,
   ModelOptions,
   PromptFiles,
+  Purpose,
   RestorePlan,
   Summariser,
 } from "./commands/_session.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 import { checkMerge } from "../store/sqlite/merge.ts";
+import type { ThreadOptions } from "../store/sqlite/thread.ts";
 
 const clock: Clock = { now: systemNow };
 
@@ -118,8 +120,7 @@ export function createDatabase(
         await upgraded.close();
       }
       const options = { path, filesDir, readOnly, housekeeping: purpose !== "import", busyTimeoutMs };
-      const isApart = purpose === "search" || purpose === "look" || purpose === "change";
-      const store = await (isApart ? openSqliteWorker(options) : openSqlite(options));
+      const store = await openers[purpose](options);
       // A person at a terminal may just have fixed the key.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
     },
@@ -146,6 +147,17 @@ export function createDatabase(
     restore: async (plan) => await restore(plan.from.path, plan.to, filesDir, clock.now()),
   };
 }
+
+/** A thread costs more to start than most commands need for their work. */
+const openers = {
+  look: openSqliteWorker,
+  read: openSqlite,
+  search: openSqliteBriefly,
+  serve: openSqliteWorker,
+  write: openSqlite,
+  change: openSqliteWorker,
+  import: openSqlite,
+} as const satisfies Readonly<Record<Purpose, (options: ThreadOptions) => Promise<Store>>>;
 
 /** An import produces much short-lived garbage. Without growing the space for it, it is as fast in two thirds of the memory. */
 function boundMemory(): void {

@@ -96,8 +96,11 @@ export interface PromptFiles {
   readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
-/** A look never writes, a change runs on another thread, and an import does its own indexing. */
-export type Purpose = "look" | "read" | "search" | "write" | "change" | "import";
+/**
+ * A look never writes. A look, a change and what is served run on another thread, and a search may. An import does its
+ * own indexing.
+ */
+export type Purpose = "look" | "read" | "search" | "serve" | "write" | "change" | "import";
 
 /** Defaults: the configured settings, no model, the built-in templates. */
 export interface Engine {

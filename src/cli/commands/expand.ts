@@ -32,7 +32,7 @@ export const expandCommand = defineCommand({
   ],
   async run(session, { query, depth, messages, tokens }, ...words) {
     const summaryIds = summaryIdsOf(words);
-    return await withLcm(session, "search", async (lcm) => {
+    return await withLcm(session, "read", async (lcm) => {
       const isOfLeaves = (await lcm.store.summaries({ ids: summaryIds })).every((summary) => summary.depth === 0);
       const expansion = await lcm.expand({
         summaryIds,

@@ -3,11 +3,13 @@
  * read-only thread: a runaway regular expression can only be stopped by ending its thread.
  */
 
+import { statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { LcmError } from "../../core/base/errors.ts";
 import type { DatabaseFile, SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
 import { databaseFileMethods, methods } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled, cancelled } from "../search/limits.ts";
+import { openSqlite } from "./store.ts";
 import { threadUrl } from "./thread.ts";
 import type { Call, Failure, MethodName, Reply, ThreadOptions, ThreadStart } from "./thread.ts";
 
@@ -46,6 +48,27 @@ export async function openSqliteWorker(options: ThreadOptions, report?: (message
     throw error;
   }
   return store;
+}
+
+/** Words are found in a file of this size in less time than a thread takes to start. */
+const quickBytes = 64 * 2 ** 20;
+
+/**
+ * Opens the database in this thread, for a program that answers one question and ends. Only a search that may take long
+ * starts a thread: with a regular expression, or in a large file.
+ */
+export async function openSqliteBriefly(options: ThreadOptions): Promise<Store> {
+  const store = await openSqlite(options);
+  const searcher = createSearcher({ ...options, readOnly: true });
+  const isQuick = ({ mode }: SearchRequest): boolean => mode !== "regex" && statSync(options.path).size < quickBytes;
+  return {
+    ...store,
+    search: async (request, limits) => await (isQuick(request) ? store : searcher).search(request, limits),
+    async close() {
+      searcher.stop();
+      await store.close();
+    },
+  };
 }
 
 interface Thread {
