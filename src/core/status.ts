@@ -5,7 +5,6 @@ import type { CompactionRecord, Conversation, ConversationId } from "./model/typ
 import type { StoreStatus, UsageTotals } from "./model/store.ts";
 import type { Spend } from "./model-calls/metering.ts";
 import { dayMs, timeAfter } from "./base/time.ts";
-import { promptTokens } from "./model/prompt-cost.ts";
 import type { Due } from "./compaction/due.ts";
 
 export interface DatabaseStatus {
@@ -55,7 +54,7 @@ function totalsOf(conversations: readonly Conversation[]): DatabaseStatus["total
     conversations.reduce((total, conversation) => total + of(conversation), 0);
   return {
     tokens: sum(({ totals }) => totals.messageTokens),
-    contextTokens: sum(({ totals }) => promptTokens(totals)),
+    contextTokens: sum(({ totals }) => totals.contextTokens),
     hidden: sum(({ hidden }) => Number(hidden)),
   };
 }

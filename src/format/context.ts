@@ -73,7 +73,7 @@ export function itemName(origin: Origin): string {
 /** `source` names where the budget comes from. */
 export function budgetLine({ paint }: Pick<Page, "paint">, { budget, tokens }: AssemblyReport, source: string): string {
   const share = Math.round((tokens / Math.max(1, budget)) * 100);
-  return `assembled: ${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`;
+  return `prompt: ${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`;
 }
 
 export const budgetSource = ({ promptBudget }: Pick<Conversation, "promptBudget">): string =>

@@ -49,7 +49,7 @@ export function dissolutionLines(page: Page, plan: Dissolution): readonly string
             ] as const,
           ]),
       [plan.purge ? "purge" : "afterwards", ...afterwards(plan)],
-      ...(place === null ? [] : [["context", ...comparison(tokensBefore, tokensAfter, room, paint)] as const]),
+      ...(place === null ? [] : [["prompt", ...comparison(tokensBefore, tokensAfter, room, paint)] as const]),
     ],
     paint,
     bounds,

@@ -80,16 +80,16 @@ function summariesLine({ paint }: Page, { summaries, belowNormal }: StoreStatus)
   return [formatCount(summaries), ...extracted, ...words.map((each) => paint.caution(each))].join(", ");
 }
 
-export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawTokens }: Due): string {
+export function dueWords({ kind, promptTokens, thresholdTokens, budget, rawTokens }: Due): string {
   const share = budget === 0 ? "" : ` (${Math.round((thresholdTokens / budget) * 100)}% of ${formatCount(budget)})`;
-  const tokens = `${formatCount(contextTokens)} tokens in context`;
+  const prompt = `a prompt of about ${formatCount(promptTokens)} tokens`;
   switch (kind) {
     case "sweep":
-      return `a sweep: ${tokens}, above ${formatCount(thresholdTokens)}${share}`;
+      return `a sweep: ${prompt}, above ${formatCount(thresholdTokens)}${share}`;
     case "incremental":
       return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
     case "nothing":
-      return `nothing: ${tokens}, within ${formatCount(thresholdTokens)}${share}`;
+      return `nothing: ${prompt}, within ${formatCount(thresholdTokens)}${share}`;
   }
 }
 
@@ -103,9 +103,9 @@ function dueLines({ paint }: Page, pressures: readonly Pressure[]): readonly str
   if (first === undefined) return ["nothing"];
   if (others.length === 0) return [painted(dueWords(first))];
   if (due.length === 0) return ["nothing"];
-  const shown = due.slice(0, dueShown).map(({ conversation, kind, contextTokens }, at) => {
+  const shown = due.slice(0, dueShown).map(({ conversation, kind, promptTokens }, at) => {
     const unit = at === 0 ? " tokens" : "";
-    return `${conversation} (${kind === "sweep" ? kind : "one pass"}, ${formatCount(contextTokens)}${unit})`;
+    return `${conversation} (${kind === "sweep" ? kind : "one pass"}, ${formatCount(promptTokens)}${unit})`;
   });
   const more = due.length > dueShown ? [paint.soft(`and ${due.length - dueShown} more; --json lists all`)] : [];
   return [painted(`${plural(due.length, "conversation")}: ${shown.join(", ")}`), ...more];

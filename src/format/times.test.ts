@@ -19,6 +19,12 @@ describe("times in a list", () => {
     assert.equal(spans.words, "times in 2026, UTC");
   });
 
+  it("never run backwards: a night is shown by its days", () => {
+    const [evening, night] = [at("2026-02-17T22:41:00"), at("2026-02-18T00:38:00")];
+    assert.equal(createSpans([evening, night], "UTC").of(evening, night), "02-17…02-18");
+    assert.equal(createSpans([evening, night], "America/St_Johns").of(evening, night), "02-17 19:11…21:08");
+  });
+
   it("keep the year if it differs in the reader's zone", () => {
     const spans = createSpans([newYear, february], "America/St_Johns");
     assert.equal(spans.of(newYear, february), "2025-12-31…2026-02-17");

@@ -1,6 +1,6 @@
 /** Formats times and time ranges that are shown next to each other, as briefly as possible. */
 
-import { formatTimestamp, timestampToMs, type Timestamp } from "../core/base/time.ts";
+import { formatTimestamp, type Timestamp } from "../core/base/time.ts";
 
 /** A time in a list: to the minute, and without the zone, which is shown once for all. */
 export const clockTime = (at: Timestamp, zone: string): string =>
@@ -22,13 +22,10 @@ export function createSpans(times: readonly Timestamp[], zone: string): Spans {
   };
 }
 
-const halfDayMs = 43_200_000;
-
-/** To the minute within a day or a night (`2026-02-17 15:37…16:02`), else to the day (`2026-02-17…2026-03-01`). */
+/** To the minute within a day (`2026-02-17 15:37…16:02`), else to the day (`2026-02-17…2026-03-01`). */
 export function spanOf(earliest: Timestamp, latest: Timestamp, zone: string, leftOut = 0): string {
   const [from, to] = [clockTime(earliest, zone), clockTime(latest, zone)];
   if (from === to) return from.slice(leftOut);
-  const isNight = timestampToMs(latest) - timestampToMs(earliest) < halfDayMs;
-  const isShort = isNight || from.slice(0, 10) === to.slice(0, 10);
-  return isShort ? `${from.slice(leftOut)}…${to.slice(11)}` : `${from.slice(leftOut, 10)}…${to.slice(leftOut, 10)}`;
+  const isOneDay = from.slice(0, 10) === to.slice(0, 10);
+  return isOneDay ? `${from.slice(leftOut)}…${to.slice(11)}` : `${from.slice(leftOut, 10)}…${to.slice(leftOut, 10)}`;
 }

@@ -59,7 +59,7 @@ export function transplantationLines(
     `  ${plural(all, "summary", "summaries")} copied (new IDs, owned by conversation ${target.id})`,
     `  ${plural(messages, "message")} copied, each once`,
     ...(source.totals.contextMessages === 0 ? [] : [leftBehind(source)]),
-    `  Estimated token overhead in context: ~${plural(tokensAfter - tokensBefore, "token")} ` +
+    `  Estimated token overhead in the prompt: ~${plural(tokensAfter - tokensBefore, "token")} ` +
       paint.soft(`(${formatCount(tokensBefore)} → ${formatCount(tokensAfter)})`),
     "",
   ];

@@ -83,7 +83,7 @@ describe("chat commands", () => {
     await gateway.rpc("sessions.reset", { key: renewed, reason: "reset" });
     assert.match(
       await gateway.chat(renewed, "/lcm"),
-      /\n- 0 messages stored, and 4 in 1 earlier segment\n- Context: 0 of /,
+      /\n- 0 messages stored, and 4 in 1 earlier segment\n- Prompt: about 0 of /,
     );
   });
 

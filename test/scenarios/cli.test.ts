@@ -562,7 +562,7 @@ describe("lcm status, conversations and messages", () => {
     for (const fact of [
       /^database +.*lcm\.db$/m,
       /^messages +10$/m,
-      /^due +nothing: [\d,]+ tokens in context, within 96,000 \(75% of 128,000\)$/m,
+      /^due +nothing: a prompt of about [\d,]+ tokens, within 96,000 \(75% of 128,000\)$/m,
       /^compaction +none yet$/m,
       /^model +none: summaries are extracted locally, without a model$/m,
       /^prompts +built-in$/m,

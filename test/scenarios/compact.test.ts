@@ -72,7 +72,7 @@ describe("lcm compact", () => {
       stdout,
       /^plan +depth +summaries +from +tokens in +target\n +d0 +\d+ +\d+ messages +[\d,]+ +→ [\d,]+\n +d1 /m,
     );
-    assert.match(stdout, /^context +█+ +[\d,]+\n +█+ +[\d,]+ +−\d+%$/m);
+    assert.match(stdout, /^prompt +█+ +[\d,]+\n +█+ +[\d,]+ +−\d+%$/m);
     assert.equal(stderr, "nothing was changed; pass --apply to do it\n");
     const { dryRun, applied, plan } = ok(place, "compact", "1", "--dry-run", "--json").json;
     assert.deepEqual([dryRun, applied, plan.model, plan.cost], [true, false, null, null]);
@@ -377,7 +377,7 @@ describe("lcm context", () => {
     const { stdout } = ok({ ...place, env: { ...place.env, COLUMNS: "80" } }, "context", "1");
     const lines = linesOf(stdout);
     for (const line of lines) assert.ok(line.length <= 80, line);
-    assert.match(stdout, /^assembled: [\d,]+ tokens, \d+% of a budget of 128,000 \(the default\)$/m);
+    assert.match(stdout, /^prompt: [\d,]+ tokens, \d+% of a budget of 128,000 \(the default\)$/m);
     assert.match(stdout, /^[▒░─━·]{80}$/m);
     assert.match(stdout, /^item +tokens +time +text$/m);
     assert.match(stdout, /^d\d sum_[0-9a-f]{16} +[\d,]+ +02-17 \d\d:\d\d…\d\d:\d\d +\S/m);
@@ -511,13 +511,29 @@ describe("lcm dag", () => {
     assert.match(ok(dissolved, "dag", "1").stdout, words);
   });
 
-  it("shows the same number of tokens in context as every other command", () => {
-    const tokens = ok(place, "status", "--json").json.contextTokens;
+  it("shows the same number of tokens in context as every other command: the sum of what it lists", () => {
+    const { contextTokens: tokens, due } = ok(place, "status", "--json").json;
     const words = tokens.toLocaleString("en-US");
-    assert.equal(ok(place, "compact", "1", "--json").json.plan.tokensBefore, tokens);
-    assert.equal(ok(place, "conversations", "--json").json.conversations[0].promptTokens, tokens);
+    const { nodes } = ok(place, "dag", "1", "--json").json;
+    assert.equal(
+      nodes.reduce((sum: number, node: { tokens: number }) => sum + node.tokens, 0),
+      tokens,
+    );
+    assert.equal(ok(place, "conversations", "--json").json.conversations[0].totals.contextTokens, tokens);
+    assert.match(ok(place, "status").stdout, new RegExp(`, ${words} in context`));
     assert.match(ok(place, "conversations").stdout, new RegExp(` ${words} `));
     assert.match(ok(place, "dag", "1").stdout, new RegExp(`, ${words} tokens in context\\n`));
+    assert.ok(due[0].promptTokens > tokens, "a prompt holds more than the texts in context");
+  });
+
+  it("calls the size of a prompt by another name, and the same everywhere", () => {
+    const tokens = ok(place, "status", "--json").json.due[0].promptTokens;
+    const words = tokens.toLocaleString("en-US");
+    const { plan } = ok(place, "compact", "1", "--json").json;
+    assert.deepEqual([plan.tokensBefore, plan.due.promptTokens], [tokens, tokens]);
+    assert.equal(ok(place, "conversations", "--json").json.conversations[0].promptTokens, tokens);
+    assert.match(ok(place, "status").stdout, new RegExp(`a prompt of about ${words} tokens`));
+    assert.match(ok(place, "context", "1").stdout, /^prompt: [\d,]+ tokens, /m);
   });
 
   it("exits with 2 for an invalid id, and 3 for an unknown one", () => {

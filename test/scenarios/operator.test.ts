@@ -227,7 +227,7 @@ describe("the spec's shapes", () => {
       /^After transplant:$/m,
       /^ {2}5 new context items prepended$/m,
       /^ {2}34 summaries copied \(new IDs, owned by conversation 3\)$/m,
-      /^ {2}Estimated token overhead in context: ~[\d,]+ tokens/m,
+      /^ {2}Estimated token overhead in the prompt: ~[\d,]+ tokens/m,
     ];
     let from = 0;
     for (const line of shape) {
@@ -263,7 +263,7 @@ const writings: Readonly<Record<string, Writing>> = {
   doctor: { args: ["doctor", "--fix"], isUndoable: true, prepare: damage },
   undo: { args: ["undo", "1"], isUndoable: true, prepare: async (place) => void (await lcmBeside(place, dissolving)) },
   prune: { args: ["prune", "2", "--delete"] },
-  compact: { args: ["compact", "1", "--no-model", "--force", "--passes", "1"], without: /^context [^]*/m },
+  compact: { args: ["compact", "1", "--no-model", "--force", "--passes", "1"], without: /^prompt [^]*/m },
   forget: { args: ["forget", "--message", "msg_1-1"], noBackup: "it would keep what is to be forgotten" },
   restore: {
     args: ["restore", "old.copy"],

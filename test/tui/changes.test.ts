@@ -424,7 +424,7 @@ describe("a transplant at the terminal", () => {
       await robot.press("enter");
       await robot.sees("Transplant: conversation 2 → conversation 3");
       await robot.press("G");
-      await robot.sees("Estimated token overhead in context");
+      await robot.sees("Estimated token overhead in the prompt");
       await robot.press("y");
       await robot.sees("✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · U undoes change 1");
     });

@@ -55,7 +55,7 @@ const deep = (): ConversationId => made.deep;
 describe("the context screen", () => {
   it("shows the prompt in order, with the tokens of each item", async () => {
     await sitting(deep, async (robot) => {
-      await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (the default)");
+      await robot.sees("prompt: 948 tokens, 1% of a budget of 128,000 (the default)");
       await robot.sees("a sweep is due above 96,000 ↑");
       await robot.sees(/▸ d3 +202 .* 202 .*The whole project/);
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d|user|assistant|tool) /.exec(line)?.[1] ?? []);

@@ -132,7 +132,7 @@ describe("the conversations screen", () => {
     await sitting(
       "made",
       async (robot) => {
-        await robot.sees(/│ context +996 of 128,000 tokens/);
+        await robot.sees(/│ prompt +about 996 of 128,000/);
         await robot.sees(/│ family +segment 1 of 2, earlier/);
         await robot.resize(40, 10);
         await robot.misses("│");
@@ -146,7 +146,7 @@ describe("the conversations screen", () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("j", "c");
-      await robot.sees(/assembled: 251 tokens/);
+      await robot.sees(/prompt: 251 tokens/);
       await robot.press("escape", "!");
       await robot.sees("── stored ──");
       await robot.press("q");

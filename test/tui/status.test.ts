@@ -43,7 +43,7 @@ describe("the status screen", () => {
       await robot.sees("stalled");
       await robot.press("c", "!");
       await robot.sees("status of 1");
-      await robot.sees(/due +a sweep: 996 tokens in context, above 750/);
+      await robot.sees(/due +a sweep: a prompt of about 996 tokens, above 750/);
     } finally {
       await robot.end();
       await port.close();

@@ -223,7 +223,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
   it("story 3: opens a year's summary down to the messages, and finds it from there", async () => {
     await looks(async (robot) => {
       await summariesOf({ robot });
-      await robot.sees("100,000 messages, 3,486 summaries; 80 items, 6,864 tokens in context");
+      await robot.sees("100,000 messages, 3,486 summaries; 80 items, 4,784 tokens in context");
       const strip = robot.lines().slice(2, 7);
       for (const [row, shape] of [/^ d3 ▓+█/, /^ d2 ░+█+/, /^ d1 ░+█/, /^ d0 ░+━/].entries())
         assert.match(strip[row] ?? "", shape);
@@ -288,7 +288,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("c");
-      await robot.sees("assembled: 8,083 tokens, 67% of a budget of 12,000 (from the host)");
+      await robot.sees("prompt: 8,083 tokens, 67% of a budget of 12,000 (from the host)");
       await robot.sees("a sweep is due above 9,000 ↑");
       await robot.sees("█ d3 2,563 (7)   ▓ d2 831 (2)   ▒ d1 2,111 (4)   ░ leaves 868 (3)");
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d) /.exec(line)?.[1] ?? []);
@@ -300,7 +300,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       assert.match(marked(robot), /▸ assistant +15 .* 8,083 {2}02-05 16:03/);
 
       await type(robot, "b", "5k");
-      await robot.sees(`assembled: ${formatCount(report.tokens)} tokens, 73% of a budget of 5,000 (trial; B:`);
+      await robot.sees(`prompt: ${formatCount(report.tokens)} tokens, 73% of a budget of 5,000 (trial; B:`);
       await robot.sees("a sweep is due above 3,750 ↑");
       await robot.press("g");
       await robot.sees("── ↑ left out at 5,000 tokens: 11 items, 3,420 tokens ──");
@@ -438,7 +438,7 @@ describe("story 5: changes", { concurrency: 3 }, () => {
         await robot.sees("Dissolve it?");
       });
       await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · u undoes change 1");
-      await robot.sees("3,486 summaries; 85 items, 8,456 tokens in context");
+      await robot.sees("3,486 summaries; 85 items, 5,726 tokens in context");
       await robot.sees(/▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
       const items = await onFile(path, async ({ store }) => await store.context(long, { limit: 7 }));
       assert.deepEqual(
@@ -447,7 +447,7 @@ describe("story 5: changes", { concurrency: 3 }, () => {
       );
       await takeBack(seat, "dissolved into 6 items");
       await robot.press("escape");
-      await robot.sees("80 items, 6,864 tokens in context");
+      await robot.sees("80 items, 4,784 tokens in context");
     });
   });
 
@@ -737,10 +737,10 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
       await robot.press("escape", "!");
       await robot.sees(/model calls +1 of 120 in the last hour/);
       await robot.press("escape", "c");
-      await robot.sees("assembled");
+      await robot.sees("prompt: ");
       await robot.press("!");
       await robot.sees("status of 1");
-      await robot.sees(/── A year at the harbour office[^]+context +━+─+┼─+ 57% of 12,000 tokens/);
+      await robot.sees(/── A year at the harbour office[^]+prompt +━+─+┼─+ 57% of 12,000 tokens/);
     });
   });
 });
@@ -802,8 +802,8 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       await robot.press("enter");
       await robot.sees("▸ - d3");
       await robot.press("q", "c");
-      await robot.sees("assembled");
-      await leadTo("assembled", [
+      await robot.sees("prompt: ");
+      await leadTo("prompt: ", [
         ["enter", "› summaries of 1"],
         ["d", "╭─ dissolve sum_"],
         ["r", "╭─ rewrite ─"],
@@ -845,7 +845,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       await goTo(robot, longRow);
       for (const [key, words] of [
         ["s", /▸ \+ d3 condensed .*\d/],
-        ["c", "assembled"],
+        ["c", "prompt: "],
         ["F", "Content:"],
       ] as const) {
         await robot.press(key);
@@ -902,7 +902,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       await robot.sees("Dissolve it?");
       await resize(/Dissolve it\?/);
       await robot.press("escape", "c");
-      await robot.sees("assembled");
+      await robot.sees("prompt: ");
       await resize(/▸ d3 /);
     });
   });
@@ -919,7 +919,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
             ["s", "the fresh tail", /▸ \+ d3 condensed .*\d/, /│ sum_\w+ {2}d3/],
             ["d", "Dissolve it?"],
             ["escape", "cancelled"],
-            ["c", "assembled"],
+            ["c", "prompt: "],
             ["!", "search         up to date"],
           ] as const) {
             await robot.press(key);

@@ -32,7 +32,7 @@ const flags = {
     "fold only what is due, make one pass, or fold everything possible (default: sweep)",
     ["due", "incremental", "sweep"],
   ],
-  until: ["--until <tokens>", "stop once the context has at most this many tokens", wholeNumber(1, tokensMax)],
+  until: ["--until <tokens>", "stop once a prompt has at most this many tokens", wholeNumber(1, tokensMax)],
   force: ["--force", "fold short runs too, and fewer summaries at a time than usual"],
   instructions: ["--instructions <text>", "tell the model what to pay attention to"],
   model: [
@@ -186,7 +186,7 @@ function planLines({ session, options, applying }: Job, plan: Plan, spend: Spend
         ...callLines(session, cost, spend),
       ],
       ["plan", ...shown, ...targetLines(plan)],
-      ...(bars.length === 0 ? [] : [["context", ...bars] as const]),
+      ...(bars.length === 0 ? [] : [["prompt", ...bars] as const]),
     ],
     paint,
     bounds,
@@ -204,7 +204,7 @@ const targetLines = (plan: Plan): readonly string[] =>
 function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): string {
   if (mode === "due" && due.kind === "nothing") return "nothing to do";
   if (targetTokens !== null) {
-    const isReached = due.contextTokens <= targetTokens;
+    const isReached = due.promptTokens <= targetTokens;
     return isReached ? `nothing to do: already at or below ${formatCount(targetTokens)}` : "no regular pass is left";
   }
   return isForced ? "nothing to fold" : "nothing to fold; pass --force to fold short runs too";
@@ -213,7 +213,7 @@ function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): str
 // ── Applying it ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Aligns the plan with the result below it. */
-const padded = (name: string): string => padEnd(name, "context".length);
+const padded = (name: string): string => padEnd(name, "folded".length);
 
 /** The line shortens the model's name to what the rest leaves. */
 const nameColumnsMin = 14;
@@ -265,7 +265,7 @@ function resultLines(
     [
       [padded("folded"), `${listed(made)} in ${(tookMs / 1_000).toFixed(1)} s`],
       ["levels", ...levels],
-      ["context", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
+      ["prompt", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
     ],
     paint,
     session.bounds,

@@ -65,7 +65,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       formatCount(totals.messages),
       formatCount(totals.summaries),
       formatCount(totals.messageTokens),
-      formatCount(promptTokens(totals)),
+      formatCount(totals.contextTokens),
       lastMessageAt === null ? "–" : clockTime(lastMessageAt, context.zone),
     ];
   });

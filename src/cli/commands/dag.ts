@@ -12,7 +12,6 @@ import { inShort, openingOf } from "../../format/messages.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
-import { promptTokens } from "../../core/model/prompt-cost.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { table } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
@@ -96,7 +95,7 @@ function print(session: Session, conversation: Conversation, dag: Tree): void {
   session.print(headline(session, conversation));
   session.print(
     `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
-      `${plural(totals.contextItems, "item")}, ${formatCount(promptTokens(totals))} tokens in context`,
+      `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextTokens)} tokens in context`,
   );
   session.print();
   if (dag.leftOut.olderItems > 0)

@@ -88,9 +88,11 @@ async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], 
   );
 }
 
-async function fold(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<object> {
+async function fold(stage: Stage, lcm: Lcm, { id, totals }: Conversation): Promise<object> {
   stage.headline("Old messages become summaries, here without a model");
-  const { passes, tokensBefore, tokensAfter } = await lcm.compact({ conversation: id, mode: "sweep" });
+  const { passes } = await lcm.compact({ conversation: id, mode: "sweep" });
+  const tokensBefore = totals.contextTokens;
+  const tokensAfter = (await lcm.find(String(id))).totals.contextTokens;
   await indexAll(stage.session, lcm);
   const { columns, paint } = stage.session;
   for (const line of comparison(tokensBefore, tokensAfter, columns, paint)) stage.say(line);

@@ -349,8 +349,8 @@ describe("what is due", () => {
     const { lcm, id, host } = await ground({ model: model("good") });
     for (let n = 0; n < 8; n++) host.says(user("a long word about the orchard and the quarry ".repeat(30)));
     await lcm.ingest(id, host.entries.map(toIncoming));
-    const { kind, rawTokens, contextTokens } = await lcm.due(id);
-    assert.deepEqual([kind, rawTokens, contextTokens > 2_000], ["nothing", 0, true]);
+    const { kind, rawTokens, promptTokens } = await lcm.due(id);
+    assert.deepEqual([kind, rawTokens, promptTokens > 2_000], ["nothing", 0, true]);
   });
 
   it("accepts a budget of zero and rejects what is not a budget", async () => {

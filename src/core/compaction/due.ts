@@ -10,7 +10,8 @@ export interface Due {
   readonly kind: "sweep" | "incremental" | "nothing";
   readonly budget: number;
   readonly thresholdTokens: number;
-  readonly contextTokens: number;
+  /** Of the whole context as a prompt, estimated. */
+  readonly promptTokens: number;
   /** Raw tokens outside the fresh tail; an upper bound, the whole context's, while that is within one chunk. */
   readonly rawTokens: number;
 }
@@ -24,12 +25,12 @@ export async function due(
   checkBudget(budget);
   const { contextThreshold, leafChunkTokens, freshTailCount } = deps.settings;
   const { totals } = conversation;
-  const contextTokens = promptTokens(totals);
+  const tokens = promptTokens(totals);
   const thresholdTokens = Math.floor(contextThreshold * budget);
   const all = totals.contextMessageTokens;
   const tail = { kind: "message", limit: freshTailCount, keep: "newest" } as const;
   const rawTokens = all <= leafChunkTokens ? all : all - sumTokens(await deps.store.context(conversation.id, tail));
-  const facts = { budget, thresholdTokens, contextTokens, rawTokens };
-  if (contextTokens > thresholdTokens) return { kind: "sweep", ...facts };
+  const facts = { budget, thresholdTokens, promptTokens: tokens, rawTokens };
+  if (tokens > thresholdTokens) return { kind: "sweep", ...facts };
   return { kind: rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };
 }

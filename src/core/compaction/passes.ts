@@ -65,14 +65,18 @@ export class Passes {
   readonly #modelSignal: { readonly signal?: AbortSignal };
   #ended: PassesEnd | null = null;
 
-  constructor(deps: PassDeps, request: PassRequest, { contextTokens, budget }: Pick<Due, "contextTokens" | "budget">) {
+  constructor(
+    deps: PassDeps,
+    request: PassRequest,
+    { promptTokens: tokens, budget }: Pick<Due, "promptTokens" | "budget">,
+  ) {
     this.#deps = deps;
     this.#request = request;
     this.#budget = budget;
     this.#passesMax = request.passesMax ?? passesMaxDefault;
     const signals = [request.signal, request.patience].filter((each) => each !== undefined);
     this.#modelSignal = signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
-    this.tokens = contextTokens;
+    this.tokens = tokens;
   }
 
   async recount(): Promise<number> {

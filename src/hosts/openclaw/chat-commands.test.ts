@@ -98,7 +98,7 @@ describe("guarantee 27: one status reports what is stored, pending, saved, spent
         "",
         `**This session (conversation ${id})**`,
         "- 10 messages stored, and 6 in 1 earlier segment",
-        `- Context: ${tokens} of 20,000 tokens, compacted above 15,000`,
+        `- Prompt: about ${tokens} of 20,000 tokens, compacted above 15,000`,
         `- Not folded: 10 messages, ${tokens} tokens; the newest 4 are never folded`,
         "- 0 summaries",
         "- No compaction due, none running",

@@ -224,11 +224,11 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
   const depths = [...Map.groupBy(summaries, ({ depth }) => depth)].toSorted(([a], [b]) => b - a);
   const inContext = depths.map(([depth, of]) => `${formatCount(of.length)} of depth ${depth}`).join(", ") || "none";
   const newest = formatCount(runtime.settings.values.freshTailCount);
-  const [context, budget, threshold] = [due.contextTokens, due.budget, due.thresholdTokens].map(formatCount);
+  const [prompt, budget, threshold] = [due.promptTokens, due.budget, due.thresholdTokens].map(formatCount);
   return [
     `${plural(totals.messages, "message")} stored` +
       (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${plural(earlier.length, "earlier segment")}`),
-    `Context: ${context} of ${budget} tokens, compacted above ${threshold}`,
+    `Prompt: about ${prompt} of ${budget} tokens, compacted above ${threshold}`,
     `Not folded: ${plural(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
       `the newest ${newest} are never folded`,
     `${plural(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,

@@ -547,7 +547,7 @@ describe("the plugin", () => {
       world.host.slash(key, "/after");
       const now = await tell("status");
       assert.match(now, /\n- 0 messages stored, and 6 in 2 earlier segments\n/);
-      assert.match(now, /Context: 0 of /);
+      assert.match(now, /Prompt: about 0 of /);
       assert.match(await tell("compact"), /^Nothing/);
       assert.equal(await tell("status"), now);
       await world.host.turn(key, { says: "three" });

@@ -280,8 +280,8 @@ function healthOf(state: ConversationsScreen, each: ConversationRow): Health {
 
 // ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-const contextWords = ({ promptTokens, budget }: ConversationRow): string =>
-  `${formatCount(promptTokens)} of ${formatCount(budget)} tokens`;
+const promptWords = ({ promptTokens, budget }: ConversationRow): string =>
+  `about ${formatCount(promptTokens)} of ${formatCount(budget)} tokens`;
 
 const familyWords = ({ conversation, segment, segments }: Placed): string => {
   const state = conversation.hidden ? "hidden from recall" : conversation.active ? "active" : "earlier";
@@ -306,7 +306,7 @@ function footLines(state: ConversationsScreen, each: Placed, frame: Frame): read
     line([
       `${formatCount(totals.messageTokens)} tokens in ${plural(totals.messages, "message")}`,
       plural(totals.summaries, "summary", "summaries"),
-      `context ${contextWords(each)}`,
+      `prompt ${promptWords(each)}`,
     ]),
     paint[tone](line([sentence])),
   ];
@@ -327,12 +327,16 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
     ...facts(
       [
         [
-          "context",
-          contextWords(each),
+          "prompt",
+          promptWords(each),
           ...budgetless,
           paint.soft(`a sweep is due above ${formatCount(thresholdTokens)}`),
         ],
-        ["items", `${formatCount(totals.contextItems)}, ${formatCount(totals.contextMessages)} of them messages`],
+        [
+          "in context",
+          `${formatCount(totals.contextTokens)} tokens`,
+          `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextMessages)} of them messages`,
+        ],
         ["messages", `${formatCount(totals.messages)}, ${formatCount(totals.messageTokens)} tokens`],
         ["summaries", formatCount(totals.summaries)],
         ["last", lastMessageAt === null ? "no message yet" : time(lastMessageAt)],

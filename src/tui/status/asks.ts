@@ -35,7 +35,7 @@ export const statusAsks = {
   ): Promise<StatusReport> {
     const lcm = await port.reading();
     const standing = await readStatus(lcm, compactionsMax);
-    const share = ({ contextTokens, budget }: Pressure): number => contextTokens / Math.max(1, budget);
+    const share = ({ promptTokens, budget }: Pressure): number => promptTokens / Math.max(1, budget);
     const fullest = standing.pressures.toSorted((a, b) => share(b) - share(a)).slice(0, fullestMax);
     const named = fullest.map(async (each) => {
       const found = await lcm.store.conversation(each.conversation);

@@ -29,7 +29,7 @@ const pressure = {
   kind: "sweep",
   budget: 1_000,
   thresholdTokens: 750,
-  contextTokens: 900,
+  promptTokens: 900,
   rawTokens: 800,
 } as const;
 

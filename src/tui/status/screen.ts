@@ -114,7 +114,6 @@ const factLines = (pairs: readonly Fact[], { columns, paint }: Frame): readonly 
 function oneLines({ conversation, due }: One, frame: Frame): readonly string[] {
   const { paint, now, zone } = frame;
   const { totals, lastMessageAt, sessionKey, sessionId, agentId, caughtUp } = conversation;
-  const use = { promptTokens: due.contextTokens, ...due };
   const pairs: readonly Fact[] = [
     [
       "session",
@@ -122,7 +121,8 @@ function oneLines({ conversation, due }: One, frame: Frame): readonly string[] {
     ],
     ["messages", `${formatCount(totals.messages)}, ${formatCount(totals.messageTokens)} tokens`],
     ["summaries", formatCount(totals.summaries)],
-    ["context", `${useBar(use, 24, paint)} ${useShare(use)} of ${formatCount(due.budget)} tokens`],
+    ["in context", `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextTokens)} tokens`],
+    ["prompt", `${useBar(due, 24, paint)} ${useShare(due)} of ${formatCount(due.budget)} tokens`],
     ["due", due.kind === "sweep" ? paint.caution(dueWords(due)) : dueWords(due)],
     ["newest", lastMessageAt === null ? "no message yet" : ago(lastMessageAt, now, zone)],
     ...(caughtUp === 0 ? [] : [["caught up", `${plural(caughtUp, "message")} stored outside a turn`] as const]),
@@ -136,9 +136,8 @@ function pendingLines({ status, fullest }: StatusReport, { columns, paint }: Fra
     due === 0 ? paint.good("nothing is due") : paint.caution(`compaction is due in ${plural(due, "conversation")}`);
   const cells = columns >= 100 ? 24 : 12;
   const lines = fullest.map((each) => {
-    const use = { promptTokens: each.contextTokens, ...each };
     const kind = each.kind === "nothing" ? "" : each.kind === "sweep" ? "sweep due" : "one pass due";
-    const left = `${padStart(String(each.conversation), 4)}  ${useBar(use, cells, paint)}${padStart(useShare(use), 5)}  `;
+    const left = `${padStart(String(each.conversation), 4)}  ${useBar(each, cells, paint)}${padStart(useShare(each), 5)}  `;
     const room = columns - 4 - widthOf(left) - 14;
     return `${left}${padEnd(cut(each.name, room), room)}  ${paint.caution(kind)}`;
   });

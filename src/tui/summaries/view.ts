@@ -16,7 +16,6 @@ import { drawAxis, drawStrip, stripHeight, type StripCursor, type Strip } from "
 import type { Row, Tree } from "./tree.ts";
 import { formatRange, formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
-import { promptTokens } from "../../core/model/prompt-cost.ts";
 import { cut, padEnd, padStart, widthOf, wrap } from "../../format/width.ts";
 import { facts } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
@@ -120,7 +119,7 @@ function headline(about: Conversation, between: readonly Timestamp[], { columns,
   const { totals } = about;
   const counts =
     `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
-    `${plural(totals.contextItems, "item")}, ${formatCount(promptTokens(totals))} tokens in context`;
+    `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextTokens)} tokens in context`;
   const times = `${createSpans(between, zone).words} `;
   const fits = (left: string): boolean => widthOf(left) + widthOf(times) + 2 < columns;
   const named = ` ${nameOf(about)} · ${counts}`;
