@@ -22,6 +22,12 @@ const types = typesOf("dist/index.d.ts");
 for (const path of globSync("dist/**/*.d.ts")) if (!types.has(relative(".", path))) rmSync(path);
 
 const { metafile } = await build(bundling);
+// Bundling does not keep the order of imports, and this one must be first.
+for (const [path, folder] of [
+  ["dist/index.js", "."],
+  ["dist/hosts/openclaw/plugin.js", "../.."],
+] as const)
+  writeFileSync(path, `import "${folder}/needed-node.js";\n${readFileSync(path, "utf8")}`);
 const packages = bundledPackages(metafile);
 writeFileSync("dist/LICENSES.txt", licencesText(packages));
 writeFileSync("docs/dependencies.md", dependenciesMarkdown(packages));

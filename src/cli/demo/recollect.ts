@@ -1,15 +1,16 @@
-/** Checks whether a key fact is still at hand: in the prompt itself, or one expand away. */
+/** Checks where a key fact is: in the prompt itself, one expand away, or in a message to be read by its id. */
 
 import type { Assembly } from "../../core/assembly/assemble.ts";
 import type { Expansion } from "../../core/recall/expand.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, SummaryId } from "../../core/model/types.ts";
+import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import type { KeyFact } from "./five-weeks.ts";
 
 export type Recollection =
   | { readonly kind: "context" }
   | { readonly kind: "expand"; readonly summary: SummaryId; readonly expansion: Expansion }
-  | { readonly kind: "lost" };
+  | { readonly kind: "message"; readonly message: MessageId }
+  | { readonly kind: "missing" };
 
 /** Token limit of one expand. */
 const expandTokens = 4_000;
@@ -21,13 +22,16 @@ export async function recollect(
   fact: KeyFact,
 ): Promise<Recollection> {
   if (messages.some(({ content }) => holds(JSON.stringify(content), fact))) return { kind: "context" };
-  const summary = await summaryOver(lcm, conversation, fact.saidIn);
-  if (summary === null) return { kind: "lost" };
+  const [stored] = await lcm.store.messages({ conversation, keys: [fact.saidIn] });
+  if (stored === undefined || !holds(stored.text, fact)) return { kind: "missing" };
+  const inMessage = { kind: "message", message: stored.id } as const;
+  const summary = await summaryOver(lcm, conversation, stored.id);
+  if (summary === null) return inMessage;
   const reach = { kind: "conversation", conversations: [conversation] } as const;
   const request = { summaryIds: [summary], reach, query: fact.question, tokenCap: expandTokens };
   const expansion = await lcm.expand({ ...request, includeMessages: true, maxDepth: depthMax });
   const isFound = expansion.items.some(({ text }) => holds(text, fact));
-  return isFound ? { kind: "expand", summary, expansion } : { kind: "lost" };
+  return isFound ? { kind: "expand", summary, expansion } : inMessage;
 }
 
 /** Deep enough to reach the messages. */
@@ -36,11 +40,9 @@ const depthMax = 10;
 /** All parts of an answer must be in one text. */
 export const holds = (text: string, { answer }: KeyFact): boolean => answer.every((words) => text.includes(words));
 
-/** The summary in the context that covers the message with this key. */
-async function summaryOver({ store }: Lcm, conversation: ConversationId, key: string): Promise<SummaryId | null> {
-  const [message] = await store.messages({ conversation, keys: [key] });
-  if (message === undefined) return null;
-  const covering = await store.coveredBy(message.id);
-  const shown = new Set((await store.context(conversation, { kind: "summary" })).map(({ id }) => id));
-  return covering.find((id) => shown.has(id)) ?? null;
+/** The summary in the context that covers this message. */
+async function summaryOver({ store }: Lcm, conversation: ConversationId, id: MessageId): Promise<SummaryId | null> {
+  const covering = await store.coveredBy(id);
+  const shown = new Set((await store.context(conversation, { kind: "summary" })).map((each) => each.id));
+  return covering.find((each) => shown.has(each)) ?? null;
 }

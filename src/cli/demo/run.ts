@@ -2,4 +2,4 @@
 
 import { main } from "../main.ts";
 
-process.exitCode = await main(["demo"]);
+process.exitCode = await main(["demo", ...process.argv.slice(2)]);
