@@ -5,6 +5,7 @@ import { addCommands, reportUsage, type CommandContext } from "./commands/index.
 import { packageVersion } from "../package.ts";
 import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";
+import { jsonText } from "../format/safe-text.ts";
 
 /** Never throws. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -24,9 +25,10 @@ export async function main(argv: readonly string[]): Promise<number> {
 }
 
 function createProgram(context: CommandContext, json: boolean): Command {
+  const version = packageVersion();
   const program = new Command("lcm")
     .description("Lossless context management: every message is stored once and can always be recalled.")
-    .version(packageVersion(), "-V, --version", "print the version")
+    .version(json ? jsonText({ version }).trimEnd() : version, "-V, --version", "print the version")
     .exitOverride();
   addCommands(program, context, json);
   return program;

@@ -15,8 +15,10 @@ const showControl = (character: string): string => {
 export const oneLine = (text: string): string => harmless(text).replace(/\s+/g, " ").trim();
 
 /** JSON with every character escaped that a terminal obeys; `JSON.stringify` escapes only some of them. */
-export const jsonText = (value: unknown): string =>
-  `${JSON.stringify(value, null, 2).replace(
+export const jsonText = (value: unknown): string => `${escapedJson(JSON.stringify(value, null, 2))}\n`;
+
+export const escapedJson = (json: string): string =>
+  json.replace(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  )}\n`;
+  );

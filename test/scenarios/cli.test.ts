@@ -179,7 +179,7 @@ describe("lcm", () => {
     const wrong: readonly (readonly string[])[] = [
       ["frobnicate"],
       ["status", "--frobnicate"],
-      ["messages"],
+      ["describe"],
       ["messages", "1", "--limit", "many"],
       ["messages", "1", "--role", "robot"],
       ["grep", "x", "--limit", "201"],
@@ -757,7 +757,7 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
       ok(place, "grep", "-e", "^pier \\d", "--json").json.hits.map((hit: { seq: number }) => hit.seq),
       [3],
     );
-    assert.deepEqual(ok(place, "grep", "-e", "^pier \\d", "--conversation", "2", "--json").json.hits, []);
+    assert.deepEqual(lcm(place, "grep", "-e", "^pier \\d", "--conversation", "2", "--json").json.hits, []);
     assert.equal(lcm(place, "grep", "x", "--conversation", "9").status, 3);
   });
 
@@ -798,11 +798,11 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.match(run.stderr, /more than 1 match.*\n1 shown; searched 11 messages /);
   });
 
-  it("reports how much was searched when nothing matches, and exits with 0", () => {
-    const run = ok(place, "grep", "xylophone");
-    assert.equal(run.stdout, "");
+  it("reports how much was searched when nothing matches, and exits with 1", () => {
+    const run = lcm(place, "grep", "xylophone");
+    assert.deepEqual([run.status, run.stdout], [1, ""]);
     assert.match(run.stderr, /^no matches in 11 messages of 2 conversations\n$/);
-    assert.deepEqual(ok(place, "grep", "xylophone", "--json").json, {
+    assert.deepEqual(lcm(place, "grep", "xylophone", "--json").json, {
       hits: [],
       caveats: [],
       mode: "full_text",

@@ -14,8 +14,9 @@ import { comparison } from "../../format/bars.ts";
 import { applyOptions, backUpFirst, endAtPlan, isApplying } from "./_applying.ts";
 import { headline } from "../../format/conversations.ts";
 import { dueWords } from "../../format/status.ts";
-import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
+import { budgetOption, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
 import type { SummaryWriter } from "./_writer.ts";
@@ -60,7 +61,7 @@ export const compactCommand = defineCommand({
   description:
     "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
     "stays stored and can be reached through its summary. Without --apply, only show the plan and its cost.",
-  arguments: [["<conversation>", conversationWords]],
+  arguments: [conversationArgument],
   options: flags,
   exclusive: [["mode", "until"]],
   examples: [
@@ -87,7 +88,7 @@ interface Job {
   readonly applying: boolean;
 }
 
-async function compactOne(session: Session, options: CompactOptions, name: string): Promise<number | void> {
+async function compactOne(session: Session, options: CompactOptions, name?: string): Promise<number | void> {
   const applying = isApplying(options);
   const { values } = await session.context.settings();
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
@@ -107,9 +108,9 @@ async function compactOne(session: Session, options: CompactOptions, name: strin
   });
 }
 
-async function planAndApply(job: Job, lcm: Lcm, name: string): Promise<number | void> {
+async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number | void> {
   const { session, options, writer, prompts, applying } = job;
-  const conversation = await lcm.find(name);
+  const conversation = await chosenConversation(lcm, name);
   const request = requestOf(conversation.id, options);
   const planned = await lcm.planCompaction(request);
   if (prompts !== null) {

@@ -19,7 +19,8 @@ import {
 import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
-import { budgetOption, conversationWords } from "./_options.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
+import { budgetOption } from "./_options.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
@@ -31,7 +32,7 @@ export const contextCommand = defineCommand({
   description:
     "Show what the model sees of a conversation: its summaries and messages in order, and how many tokens of the budget they " +
     "take. Everything else stays stored and searchable.",
-  arguments: [["<conversation>", conversationWords]],
+  arguments: [conversationArgument],
   options: {
     budget: budgetOption,
     full: ["--full", "show whole texts, exactly as the model gets them"],
@@ -42,9 +43,9 @@ export const contextCommand = defineCommand({
     ["lcm context 3 --full | less", "the whole text"],
     ["lcm context 3 --json | jq '.messages'", "the messages of the prompt, as JSON"],
   ],
-  async run(session, { budget, full }, name) {
+  async run(session, { budget, full }, name?: string) {
     return await withLcm(session, "read", async (lcm) => {
-      const conversation = await lcm.find(name);
+      const conversation = await chosenConversation(lcm, name);
       const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
       if (session.json) return session.printJson({ conversation: conversation.id, ...assembly });
       printBar(session, conversation, assembly.report, budget !== undefined);

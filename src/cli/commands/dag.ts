@@ -9,7 +9,8 @@ import { levelWords } from "../../format/summaries.ts";
 import { readTree, type Tree, type TreeNode } from "../context-tree.ts";
 import { headline } from "../../format/conversations.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
-import { conversationWords, wholeNumber } from "./_options.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
+import { wholeNumber } from "./_options.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -22,7 +23,7 @@ export const dagCommand = defineCommand({
   description:
     "Show the context as a tree: each summary with the summaries or messages it was made from. Summaries that are no longer " +
     "in the context are listed at the end.",
-  arguments: [["[conversation]", `${conversationWords}; optional with --summary`]],
+  arguments: [conversationArgument],
   options: {
     summary: ["--summary <id>", "show only this summary and what is below it"],
     summaryId: ["--summary-id <id>", null],
@@ -39,7 +40,7 @@ export const dagCommand = defineCommand({
     const top = givenSummary(options);
     return await withLcm(session, "read", async (lcm) => {
       const root = top === undefined ? null : await findSummary(lcm, top);
-      const conversation = await conversationOf(lcm, name, root);
+      const conversation = await chosenConversation(lcm, name, root);
       const dag = await readTree(lcm, conversation, root, options);
       if (session.json) session.printJson(toJson(conversation, dag));
       else print(session, conversation, dag);
@@ -72,19 +73,6 @@ export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {
       hint: "list summaries with `lcm dag CONVERSATION`",
     });
   return summary;
-}
-
-async function conversationOf(lcm: Lcm, name: string | undefined, root: Summary | null): Promise<Conversation> {
-  if (name === undefined && root === null) {
-    throw new LcmError("invalid", "missing: which conversation", { hint: "list them with `lcm conversations`" });
-  }
-  const conversation = await lcm.find(name ?? String(root?.conversation));
-  if (root !== null && root.conversation !== conversation.id) {
-    throw new LcmError("not_found", `${root.id} is not in conversation ${conversation.id}`, {
-      hint: `it is in conversation ${root.conversation}`,
-    });
-  }
-  return conversation;
 }
 
 // ── Output ───────────────────────────────────────────────────────────────────────────────────────────────────────────

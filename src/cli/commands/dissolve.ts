@@ -5,8 +5,8 @@ import { LcmError } from "../../core/base/errors.ts";
 import { headline } from "../../format/conversations.ts";
 import { dissolutionLines, dissolvedWords } from "../../format/dissolve.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { conversationWords } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 
 export const dissolveCommand = defineCommand({
@@ -15,7 +15,7 @@ export const dissolveCommand = defineCommand({
   description:
     "Replace a summary in the context with what it was made from: the messages of a leaf, or the summaries of a condensed one. " +
     "The summary itself stays stored and searchable, unless --purge deletes it.",
-  arguments: [["<conversation>", conversationWords]],
+  arguments: [conversationArgument],
   options: {
     summary: ["--summary <id>", "dissolve this summary; `lcm context` and `lcm dag` show ids"],
     summaryId: ["--summary-id <id>", null],
@@ -30,7 +30,7 @@ export const dissolveCommand = defineCommand({
   notes:
     "To dissolve a summary below another one, dissolve the one in the context first. The next compaction may fold the " +
     "returned items again.",
-  async run(session, options, name) {
+  async run(session, options, name?: string) {
     const { purge = false } = options;
     const applying = isApplying(options);
     const given = givenSummary(options);
@@ -40,9 +40,9 @@ export const dissolveCommand = defineCommand({
       });
     }
     return await withLcm(session, applying ? "write" : "read", async (lcm) => {
-      const conversation = await lcm.find(name);
-      const { id } = await findSummary(lcm, given);
-      const plan = await lcm.planDissolve({ conversation: conversation.id, summary: id, purge });
+      const summary = await findSummary(lcm, given);
+      const conversation = await chosenConversation(lcm, name, summary);
+      const plan = await lcm.planDissolve({ conversation: conversation.id, summary: summary.id, purge });
       const show = (planned: Dissolution): void => {
         if (!session.json) for (const line of dissolutionLines(session, planned)) session.print(line);
       };

@@ -9,7 +9,7 @@ import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { defineCommand, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
+import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
@@ -51,6 +51,7 @@ export const grepCommand = defineCommand({
     [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
     ["lcm grep 東京 --json", "as JSON"],
   ],
+  notes: "Exit status 1: no matches; 6: the time limit was reached before a match.",
   async run(session, options, ...words) {
     const pattern = words.join(" ");
     const mode = options.regex === true ? "regex" : options.fullText === true ? "full_text" : undefined;
@@ -78,8 +79,8 @@ export const grepCommand = defineCommand({
       if (session.json) session.printJson({ ...result, searched });
       else print(session, request, result, searched);
       // A search that timed out without a hit has not answered the question.
-      const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
-      return isAnswered ? exitOk : exitUnavailable;
+      if (result.hits.length > 0) return exitOk;
+      return result.caveats.some(({ kind }) => kind === "time") ? exitUnavailable : exitFindings;
     });
   },
 });

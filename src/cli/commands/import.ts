@@ -72,6 +72,7 @@ async function importAll(session: Session, options: ImportOptions, ...paths: rea
       hint: "remove --session, --session-key and --agent",
     });
   }
+  await session.context.settings(); // A wrong one is not an error of a file.
   const work = async (open: () => Promise<Lcm>): Promise<number> => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
@@ -162,9 +163,10 @@ async function importFile(
   }
 }
 
-/** The same error, naming the file. Errors of the operating system do already. */
+/** The same error, naming the file. Errors of the operating system and of the database name theirs. */
 function about(path: string, error: unknown): unknown {
-  if (error instanceof Error && "syscall" in error) return error;
+  const isNamed = error instanceof LcmError ? error.code !== "invalid" : error instanceof Error && "syscall" in error;
+  if (isNamed) return error;
   if (!(error instanceof LcmError)) return new Error(`${path}: ${errorText(error)}`, { cause: error });
   const { code, message, hint } = error;
   return new LcmError(code, `${path}: ${message}`, { cause: error, ...(hint !== undefined && { hint }) });

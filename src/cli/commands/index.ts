@@ -111,5 +111,5 @@ const argumentTerm = (argument: Command["registeredArguments"][number]): string 
 };
 
 const exitStatuses =
-  "Exit status: 0 ok, 1 findings, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.";
+  "Exit status: 0 ok, 1 findings or no match, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.";
 const zoneWords = "Times are shown and entered in your time zone (TZ); JSON uses UTC.";

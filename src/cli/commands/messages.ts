@@ -3,9 +3,10 @@
 import { messageFromStore } from "../../core/messages/codec.ts";
 import { messageName, roles, type Conversation, type Message } from "../../core/model/types.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
-import { conversationWords, wholeNumber } from "./_options.ts";
+import { wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { padStart, widthOf } from "../../format/width.ts";
 import { table } from "../../format/table.ts";
@@ -15,7 +16,7 @@ export const messagesCommand = defineCommand({
   name: "messages",
   summary: "show the messages of a conversation",
   description: "Show the messages of a conversation, by default the newest 20.",
-  arguments: [["<conversation>", conversationWords]],
+  arguments: [conversationArgument],
   options: {
     since: ["--since <time>", "show messages from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
     before: ["--before <time>", "show messages before this time"],
@@ -30,14 +31,14 @@ export const messagesCommand = defineCommand({
     ["lcm messages agent:main:main --since 2h --role user", "what the user said in the last two hours"],
     ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
   ],
-  async run(session, options, name) {
+  async run(session, options, name?: string) {
     const { clock, zone } = session.context;
     const range = {
       ...parseSpan(options, zone, clock.now(), "--"),
       ...(options.role === undefined ? {} : { role: options.role }),
     };
     return await withLcm(session, "read", async (lcm) => {
-      const conversation = await lcm.find(name);
+      const conversation = await chosenConversation(lcm, name);
       const messages = await lcm.store.messages({
         conversation: conversation.id,
         ...range,

@@ -1,12 +1,11 @@
 /** `lcm rewrite`: rewrites summaries with a model, from their sources. */
 
 import { LcmError } from "../../core/base/errors.ts";
-import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, SummaryId } from "../../core/model/types.ts";
 import type { RewriteRequest } from "../../core/maintenance/rewrite.ts";
 import { findSummary, givenSummary } from "./dag.ts";
 import { headline } from "../../format/conversations.ts";
-import { conversationWords, wholeNumber } from "./_options.ts";
+import { wholeNumber } from "./_options.ts";
+import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { modelWords, rewriteChosen, rewritingOptions } from "./_rewriting.ts";
 import { defineCommand } from "./_session.ts";
 
@@ -16,7 +15,7 @@ export const rewriteCommand = defineCommand({
   description:
     "Rewrite summaries with a model, from the current text of their sources. Ids, sources and positions stay the same. A dry " +
     "run shows the cost, calls the model and shows the old and new texts; --apply replaces them, and `lcm undo` undoes it.",
-  arguments: [["<conversation>", conversationWords]],
+  arguments: [conversationArgument],
   options: {
     summary: ["--summary <id>", "rewrite this summary"],
     summaryId: ["--summary-id <id>", null],
@@ -32,7 +31,7 @@ export const rewriteCommand = defineCommand({
     ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "rewrite all with this model"],
   ],
   notes: modelWords,
-  async run(session, options, name) {
+  async run(session, options, name?: string) {
     const id = givenSummary(options);
     const given = [id, options.depth, options.all].filter((each) => each !== undefined);
     if (given.length !== 1) {
@@ -45,10 +44,11 @@ export const rewriteCommand = defineCommand({
       );
     }
     return await rewriteChosen(session, options, "rewrite", async (lcm) => {
-      const conversation = await lcm.find(name);
+      const summary = id === undefined ? null : await findSummary(lcm, id);
+      const conversation = await chosenConversation(lcm, name, summary);
       const select: RewriteRequest["select"] =
-        id !== undefined
-          ? { summary: await ownSummary(lcm, conversation, id) }
+        summary !== null
+          ? { summary: summary.id }
           : options.depth === undefined
             ? { all: true }
             : { depth: options.depth };
@@ -61,11 +61,3 @@ export const rewriteCommand = defineCommand({
     });
   },
 });
-
-async function ownSummary(lcm: Lcm, { id: own }: Conversation, given: string): Promise<SummaryId> {
-  const { id, conversation } = await findSummary(lcm, given);
-  if (conversation === own) return id;
-  throw new LcmError("invalid", `${id} belongs to conversation ${conversation}, not ${own}`, {
-    hint: `run \`lcm rewrite ${conversation} --summary ${id}\``,
-  });
-}

@@ -16,27 +16,30 @@ export const undoCommand = defineCommand({
   description:
     "Undo a change: every row it changed gets its previous value. Later messages and changes are kept. If something newer " +
     "depends on the change, it is listed and nothing is undone.",
-  arguments: [["<change>", "the number of the change, as printed by `lcm history`"]],
+  arguments: [["[change]", "the number of the change, as printed by `lcm history` (default: the newest one)"]],
   options: {
     summary: ["--summary <id>", "undo only what the change did to this summary"],
     ...applyOptions,
     ...backupOption,
   },
   examples: [
+    ["lcm undo", "show what undoing the newest change would do; a terminal asks whether to do it"],
     ["lcm undo 12", "show what undoing change 12 would do"],
     ["lcm undo 12 --apply", "undo it"],
     ["lcm undo 13 --apply", "redo it, if the undo was change 13"],
   ],
   notes: "Exit status 4: something newer depends on the change.",
-  async run(session, options, name) {
+  async run(session, options, name?: string) {
     const applying = isApplying(options);
-    const change = changeNumber(name);
+    const given = name === undefined ? null : changeNumber(name);
     const summary = summaryOf(options.summary);
-    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
-      const plan = await lcm.planUndo(change, summary);
+    const isAsking = !applying && given === null && options.dryRun !== true && mayAsk(session);
+    return await withLcm(session, applying || isAsking ? "write" : "read", async (lcm) => {
+      const plan = await lcm.planUndo(given ?? (await newestChange(lcm, summary)), summary);
       if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
       if (plan.obstacles.length > 0) return refuse(session, applying, plan);
-      if (applying) return await apply(session, options, lcm, plan);
+      const isWanted = applying || (isAsking && (await session.context.confirm("Undo it, after a backup?")));
+      if (isWanted) return await apply(session, options, lcm, plan);
       const words = `nothing was changed; pass --apply to undo it after a backup; ${againWords(plan)}`;
       return endAtPlan(session, applying, plan, words);
     });
@@ -47,6 +50,26 @@ function changeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text);
   throw new LcmError("invalid", `${JSON.stringify(text)} is not the number of a change`, {
     hint: "list the changes with `lcm history`",
+  });
+}
+
+const mayAsk = ({ context, database, json }: Session): boolean =>
+  context.isInteractive && context.stdout.isTerminal && !json && database.isWritable();
+
+const changesLookedAt = 100;
+
+/** Undos are skipped, so that repeating the command goes further back. */
+async function newestChange(lcm: Lcm, summary: SummaryId | undefined): Promise<number> {
+  const changes = await lcm.history({ limit: changesLookedAt });
+  const newest = changes.find(
+    ({ undoes, state, steps }) =>
+      undoes === null &&
+      (state === "holds" || state === "partly undone") &&
+      (summary === undefined || steps.some(({ subject, undoneBy }) => subject === summary && undoneBy === null)),
+  );
+  if (newest !== undefined) return newest.change;
+  throw new LcmError("not_found", "there is no change to undo", {
+    hint: "list the changes with `lcm history`; redo an undone one with `lcm undo` and the number of its undo",
   });
 }
 
