@@ -191,10 +191,10 @@ function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
 /** Those of the keys that are stored already, each with its content. */
 function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, string>> {
   const keys = appended.map((item) => linkOf(item).key);
-  const rows = yield sql`SELECT message_key AS key, content FROM messages
-      WHERE conversation_id = ${id} AND message_key IN (SELECT value FROM json_each(${keys}))
-    UNION ALL SELECT entry_key, raw FROM transcript_entries
-      WHERE conversation_id = ${id} AND entry_key IN (SELECT value FROM json_each(${keys}))`;
+  const rows = yield sql`SELECT k.value AS key, m.content FROM json_each(${keys}) k
+      CROSS JOIN messages m ON m.conversation_id = ${id} AND m.message_key = k.value
+    UNION ALL SELECT k.value, e.raw FROM json_each(${keys}) k
+      CROSS JOIN transcript_entries e ON e.conversation_id = ${id} AND e.entry_key = k.value`;
   return new Map(rows.map((row) => [text(row, "key"), text(row, "content")]));
 }
 

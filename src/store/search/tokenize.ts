@@ -38,7 +38,8 @@ export function indexText(text: string): string {
     },
     (from, to) => {
       makeRoom(to - from + 1);
-      const [source, target] = [codes, terms];
+      const source = codes;
+      const target = terms;
       let place = end;
       for (let at = from; at < to; at++) {
         const code = source[at] ?? 0;
