@@ -27,6 +27,7 @@ export interface Pressure extends Due {
 
 export async function readStatus(lcm: Lcm, compactionsMax = 1): Promise<DatabaseStatus> {
   const { store } = lcm;
+  const now = lcm.clock.now();
   const conversations = await store.conversations({ includeHidden: true });
   return {
     store: await store.status(),
@@ -34,7 +35,7 @@ export async function readStatus(lcm: Lcm, compactionsMax = 1): Promise<Database
     newest: conversations.find(({ lastMessageAt }) => lastMessageAt !== null) ?? null,
     pressures: await pressuresOf(lcm),
     compactions: await store.compactions(null, compactionsMax),
-    usage: await store.usageSince(timeAfter(lcm.clock.now(), -dayMs)),
+    usage: await store.usageSince(timeAfter(now, -dayMs), now),
     spend: await lcm.spend(),
   };
 }

@@ -206,6 +206,8 @@ describe("guarantee 21: a login that must not be renewed counts as missing, and 
     "is being written by somebody else": ({ path }) => writeFileSync(`${path}.lock`, "{}"),
     "was locked long ago by somebody who still runs": ({ path }) =>
       leaveLock(path, JSON.stringify({ pid: process.pid })),
+    "was locked by nobody known when the clock was ahead": ({ path }) =>
+      leaveLock(path, "{}", Date.now() / 1000 + 86_400),
     "has a lock that somebody is already taking over": ({ path }) => {
       leaveLock(path, "{}");
       writeFileSync(`${path}.lock.takeover`, "");
@@ -291,6 +293,9 @@ describe("guarantee 32: the renewal of a login", () => {
 describe("an abandoned lock", () => {
   const locks: Readonly<Record<string, (path: string) => void>> = {
     "by a process that is gone": (path) => leaveLock(path, JSON.stringify({ pid: 2 ** 30 })),
+    "by a process that is gone, when the clock was ahead": (path) => {
+      leaveLock(path, JSON.stringify({ pid: 2 ** 30 }), Date.now() / 1000 + 86_400);
+    },
     "without a word": (path) => leaveLock(path, ""),
     "as a folder": (path) => {
       mkdirSync(`${path}.lock`);
@@ -354,8 +359,7 @@ const profileOf = (path: string): typeof expired =>
 const writeLogin = (path: string, login: object | undefined): void =>
   writeFileSync(path, JSON.stringify({ ...kept, profiles: { ...others, "anthropic:default": login } }));
 
-function leaveLock(path: string, content: string): void {
+function leaveLock(path: string, content: string, seconds = Date.now() / 1000 - 60): void {
   writeFileSync(`${path}.lock`, content);
-  const minuteAgo = Date.now() / 1000 - 60;
-  utimesSync(`${path}.lock`, minuteAgo, minuteAgo);
+  utimesSync(`${path}.lock`, seconds, seconds);
 }

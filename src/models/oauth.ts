@@ -210,10 +210,13 @@ async function createFile(path: string, content: string): Promise<boolean> {
 /** Old, and the process it names, if any, is gone. */
 async function isAbandoned(path: string): Promise<boolean> {
   const facts = await stat(path).catch(() => null);
-  if (facts === null || Date.now() - facts.mtimeMs < lockStaleMs) return false;
+  if (facts === null) return false;
+  const ageMs = Date.now() - facts.mtimeMs;
+  if (ageMs >= 0 && ageMs < lockStaleMs) return false;
   // Some versions of the host lock with a folder, which names no process.
   const pid = valueAt(parseJson(await readFile(path, "utf8").catch(() => "")), "pid");
-  return typeof pid !== "number" || !isRunning(pid);
+  // The clock was ahead when a lock from the future was taken: how old it is cannot be known.
+  return typeof pid === "number" ? !isRunning(pid) : ageMs >= lockStaleMs;
 }
 
 function isRunning(pid: number): boolean {

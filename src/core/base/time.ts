@@ -60,6 +60,10 @@ export function msToTimestamp(ms: number): Timestamp {
 export const timeAfter = (timestamp: Timestamp, ms: number): Timestamp =>
   msToTimestamp(Math.max(0, timestampToMs(timestamp) + ms));
 
+/** 0 if the clock was set back meanwhile. */
+export const elapsedMs = (from: Timestamp, to: Timestamp): number =>
+  Math.max(0, timestampToMs(to) - timestampToMs(from));
+
 export const dayMs = 86_400_000;
 
 /** To the minute, with its zone: `2026-02-17 15:37 UTC`, `2026-02-17 16:37 Europe/Vienna`. */

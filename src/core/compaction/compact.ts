@@ -10,7 +10,7 @@ import { Passes, type PassDeps, type PassesEnd, type PassReport, type PassReques
 import { depthMaxBetweenTurns, rulesOf, strictRules, type Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
-import { timestampToMs } from "../base/time.ts";
+import { elapsedMs } from "../base/time.ts";
 import { formatCount, plural } from "../base/format.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
@@ -93,7 +93,7 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const compacted = tokensAfter < tokensBefore;
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
   const report = { ...figures, message: describeOutcome(figures) };
-  await record(deps, report, timestampToMs(clock.now()) - timestampToMs(started));
+  await record(deps, report, elapsedMs(started, clock.now()));
   return report;
 }
 

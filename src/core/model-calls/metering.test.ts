@@ -11,7 +11,7 @@ import { LcmError } from "../base/errors.ts";
 import type { ErrorCode } from "../base/errors.ts";
 import { refusals } from "../model/types.ts";
 import type { ConversationId } from "../model/types.ts";
-import type { Completion, CompletionRequest, Model, Store } from "../model/store.ts";
+import type { Clock, Completion, CompletionRequest, Model, Store } from "../model/store.ts";
 import { builtInTemplates } from "../prompts/summary.ts";
 import { resolveSettings } from "../model/settings.ts";
 import type { Settings } from "../model/settings.ts";
@@ -27,6 +27,7 @@ interface Ground {
   /** The model under the meter, with these settings. */
   readonly metered: (model: Model, config?: Partial<Settings>, options?: Parameters<typeof meter>[2]) => Model;
   readonly spend: (config?: Partial<Settings>) => Promise<Spend>;
+  readonly clock: Clock;
   readonly passMinutes: (minutes: number) => void;
   /** As a process that starts anew sees it. */
   readonly reopen: () => Promise<Ground>;
@@ -48,6 +49,7 @@ async function onGround(test: (ground: Ground) => Promise<void>): Promise<void> 
     });
     return {
       store,
+      clock,
       conversation: (await store.open({ sessionId: "s" })).id,
       metered: (model, config, options) => meter(deps(config), model, options),
       spend: (config) => spendOf(deps(config)),
@@ -181,6 +183,43 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
+  it("calls dated by a clock that was ahead do not count: once it is right, models are called again", async () => {
+    await onGround(async (ground) => {
+      const config = { spendCeilingCalls: 2, spendWindowMinutes: 30 };
+      const ask = async () => resultOf(await ground.metered(behaving("good"), config).complete(request()));
+      const year = 365 * 24 * 60;
+      ground.passMinutes(year);
+      assert.deepEqual([await ask(), await ask(), await ask()], ["ok", "ok", "ceiling"]);
+      ground.passMinutes(-year);
+      assert.equal((await ground.spend(config)).usage.calls, 0);
+      assert.deepEqual([await ask(), await ask(), await ask()], ["ok", "ok", "ceiling"]);
+      assert.equal((await ground.spend(config)).usage.calls, 2);
+    });
+  });
+
+  it("no call takes a negative time when the clock is set back", async () => {
+    await onGround(async (ground) => {
+      const model: Model = {
+        ...behaving("good"),
+        complete: async (asked) => {
+          ground.passMinutes(-60);
+          return await behaving("good").complete(asked);
+        },
+      };
+      const ends: number[] = [];
+      const store: Store = {
+        ...ground.store,
+        endCall: async (id, result) => {
+          ends.push(result.durationMs);
+          await ground.store.endCall(id, result);
+        },
+      };
+      const { values: settings } = resolveSettings({ env: {}, config: {} });
+      await meter({ store, clock: ground.clock, settings }, model).complete(request());
+      assert.deepEqual(ends, [0]);
+    });
+  });
+
   it("concurrent calls do not exceed the ceiling", async () => {
     await onGround(async ({ metered }) => {
       const model = metered(behaving("slow"), { spendCeilingCalls: 5 });
@@ -256,6 +295,18 @@ describe("guarantee 21: provider trouble is classified by kind, never by its tex
       again.passMinutes(0.2);
       assert.equal(resultOf(await ask(again)), "auth");
       assert.equal(model.calls.length, 2);
+    });
+  });
+
+  it("a breaker opened by a clock that was ahead is closed once the clock is right", async () => {
+    await onGround(async (ground) => {
+      const ask = async (model: Model) => resultOf(await ground.metered(model).complete(request()));
+      ground.passMinutes(24 * 60);
+      assert.equal(await ask(behaving("unauthorized")), "auth");
+      assert.equal(await ask(behaving("good")), "breaker");
+      ground.passMinutes(-24 * 60);
+      assert.deepEqual((await ground.spend()).breakers, []);
+      assert.equal(await ask(behaving("good")), "ok");
     });
   });
 

@@ -18,7 +18,7 @@ import type {
   UsageTotals,
 } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
-import { timeAfter, timestampToMs, type Timestamp } from "../base/time.ts";
+import { elapsedMs, timeAfter, type Timestamp } from "../base/time.ts";
 
 interface SpendDeps {
   readonly store: Store;
@@ -61,7 +61,7 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
           inputTokens: isText ? completion.inputTokens : 0,
           outputTokens: isText ? completion.outputTokens : 0,
           result: isText ? "ok" : completion.refusal,
-          durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
+          durationMs: elapsedMs(begun, clock.now()),
         });
         return completion;
       } catch (error) {
@@ -120,11 +120,11 @@ export interface Spend {
 
 export async function spendOf({ store, clock, settings }: SpendDeps): Promise<Spend> {
   const now = clock.now();
-  const breakers = await store.openBreakers(timeAfter(now, -breakerMs));
+  const breakers = await store.openBreakers(timeAfter(now, -breakerMs), now);
   return {
     windowMinutes: settings.spendWindowMinutes,
     callsMax: settings.spendCeilingCalls,
-    usage: await store.usageSince(timeAfter(now, -minuteMs * settings.spendWindowMinutes)),
+    usage: await store.usageSince(timeAfter(now, -minuteMs * settings.spendWindowMinutes), now),
     breakers: breakers.map((breaker) => ({ ...breaker, until: timeAfter(breaker.at, breakerMs) })),
   };
 }

@@ -187,9 +187,9 @@ export interface UsageTotals {
 /** Limits of a call, checked in the transaction that records it. */
 export interface CallBounds {
   readonly callsMax: number;
-  /** Calls since then count against the maximum. */
+  /** Calls between then and now count against the maximum; those dated later, by a clock that was ahead, do not. */
   readonly windowSince: Timestamp;
-  /** A credential rejected since then is not tried again; null to try anyway. */
+  /** A credential rejected between then and now is not tried again; null to try anyway. */
   readonly breakerSince: Timestamp | null;
 }
 
@@ -320,8 +320,9 @@ export interface Store {
   /** Lines of a stored text, and the number of lines in the file. */
   fileLines(id: FileId, range: LineRange): Promise<{ readonly text: string; readonly lines: number }>;
   grant(id: GrantId): Promise<Grant | null>;
-  usageSince(since: Timestamp): Promise<UsageTotals>;
-  openBreakers(since: Timestamp): Promise<readonly OpenBreaker[]>;
+  /** Calls dated after `until` are left out: a clock was ahead. */
+  usageSince(since: Timestamp, until?: Timestamp): Promise<UsageTotals>;
+  openBreakers(since: Timestamp, until?: Timestamp): Promise<readonly OpenBreaker[]>;
   /** Newest first. */
   compactions(conversation: ConversationId | null, limit: number): Promise<readonly CompactionRecord[]>;
   /** Newest first. */

@@ -26,10 +26,14 @@ interface Ground {
   /** A leaf of each. */
   readonly leaf: SummaryId;
   readonly foreignLeaf: SummaryId;
+  /** The store's time from now on. */
+  readonly setClock: (time: string) => void;
 }
 
 async function ground(): Promise<Ground> {
-  const store = await openSqlite({ path: join(folder, `${++databases}.db`), housekeeping: false });
+  let time: string | null = null;
+  const now = (): Timestamp => (time === null ? systemNow() : (time as Timestamp));
+  const store = await openSqlite({ path: join(folder, `${++databases}.db`), now, housekeeping: false });
   const talk = async (sessionId: string): Promise<readonly [ConversationId, SummaryId]> => {
     const { id } = await store.open({ sessionId });
     const host = createHost(sessionId);
@@ -43,7 +47,7 @@ async function ground(): Promise<Ground> {
   };
   const [own, leaf] = await talk("own");
   const [foreign, foreignLeaf] = await talk("foreign");
-  return { store, own, foreign, leaf, foreignLeaf };
+  return { store, own, foreign, leaf, foreignLeaf, setClock: (next) => void (time = next) };
 }
 
 const inAnHour = (): Timestamp => msToTimestamp(timestampToMs(systemNow()) + 3_600_000);
@@ -96,6 +100,33 @@ describe("guarantee 25: reading under a grant", () => {
     await readsNothing(store, spent.id, /is used up/);
     const empty = await store.issueGrant({ ...grantOf(own), conversations: [] });
     await readsNothing(store, empty.id, /does not exist/);
+  });
+
+  it("is denied from the very moment at which the grant expires, also for its children, and is swept then", async () => {
+    const { store, own, setClock } = await ground();
+    setClock("2026-02-17T08:00:00.000Z");
+    const expiresAt = "2026-02-17T09:00:00.000Z" as Timestamp;
+    const parent = await store.issueGrant({ ...grantOf(own), expiresAt });
+    const child = await store.issueGrant({ ...grantOf(own), expiresAt: inAnHour(), parent: parent.id });
+    assert.equal(child.expiresAt, expiresAt);
+    setClock("2026-02-17T08:59:59.999Z");
+    for (const { id } of [parent, child]) assert.equal((await store.spendGrant(id, own, 0)).kind, "granted");
+    assert.equal(await store.sweepGrants(), 0);
+    setClock(expiresAt);
+    for (const { id } of [parent, child]) await readsNothing(store, id, /has expired/);
+    await assert.rejects(store.issueGrant({ ...grantOf(own), parent: parent.id }), { code: "denied" });
+    assert.equal(await store.sweepGrants(), 2);
+  });
+
+  it("is denied under a grant that a clock ahead of time issued, once the clock is right", async () => {
+    const { store, own, setClock } = await ground();
+    setClock("2027-02-17T08:00:00.000Z");
+    const ahead = await store.issueGrant({ ...grantOf(own), expiresAt: "2027-02-17T08:05:00.000Z" as Timestamp });
+    setClock("2027-02-17T07:59:59.500Z");
+    assert.equal((await store.spendGrant(ahead.id, own, 0)).kind, "granted", "a clock may be set by a little");
+    setClock("2026-02-17T08:00:00.000Z");
+    await readsNothing(store, ahead.id, /has expired/);
+    assert.equal(await store.sweepGrants(), 1);
   });
 
   it("is denied for another conversation, whatever the reader claims", async () => {

@@ -17,7 +17,6 @@ import { createHostModel } from "./host-model.ts";
 import type { Runtime } from "./runtime.ts";
 import { delegateKey } from "./sessions.ts";
 import { isObject, type Json } from "../../core/base/json.ts";
-import { timestampToMs } from "../../core/base/time.ts";
 import { lastDelegatePrompt } from "../../core/prompts/delegate.ts";
 
 export interface DelegateDeps {
@@ -40,8 +39,8 @@ const waitingShare = 0.8;
 export function createDelegate(deps: DelegateDeps): Delegate {
   const { runtime, lcm, sessionKey, conversation } = deps;
   const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
-  const begunMs = timestampToMs(lcm.clock.now());
-  const leftMs = (share = 1): number => Math.max(1, begunMs + share * wholeMs - timestampToMs(lcm.clock.now()));
+  const begunMs = performance.now();
+  const leftMs = (share = 1): number => Math.max(1, begunMs + share * wholeMs - performance.now());
   return async (task) => {
     const model = lcm.metered({
       provider: "openclaw",

@@ -190,11 +190,11 @@ export const reads = {
 
   grant: (id) => first(sql`SELECT * FROM expansion_grants WHERE grant_id = ${id}`, toGrant),
 
-  usageSince: (since) =>
+  usageSince: (since, until) =>
     one(
       sql`SELECT count(*) AS calls, coalesce(sum(input_tokens), 0) AS input, coalesce(sum(output_tokens), 0) AS output,
                  coalesce(sum(result NOT IN ('ok', 'open')), 0) AS failures, coalesce(sum(result = 'open'), 0) AS open
-          FROM model_usage WHERE at >= ${since}`,
+          FROM model_usage WHERE at BETWEEN ${since} AND ${until ?? "~"}`,
       (row) => ({
         calls: int(row, "calls"),
         inputTokens: int(row, "input"),
@@ -204,14 +204,14 @@ export const reads = {
       }),
     ),
 
-  openBreakers: (since) =>
+  openBreakers: (since, until) =>
     all(
       sql`SELECT u.provider, u.model, u.at
-          FROM (SELECT DISTINCT provider FROM model_usage WHERE at >= ${since} AND result = 'auth') p
+          FROM (SELECT DISTINCT provider FROM model_usage WHERE at BETWEEN ${since} AND ${until ?? "~"} AND result = 'auth') p
           JOIN model_usage u ON u.usage_id = (
             SELECT f.usage_id FROM model_usage f WHERE f.provider = p.provider AND f.result IN ('ok', 'auth')
             ORDER BY f.usage_id DESC LIMIT 1)
-          WHERE u.result = 'auth' AND u.at >= ${since} ORDER BY u.provider`,
+          WHERE u.result = 'auth' AND u.at BETWEEN ${since} AND ${until ?? "~"} ORDER BY u.provider`,
       toOpenBreaker,
     ),
 

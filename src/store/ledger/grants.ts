@@ -1,6 +1,7 @@
 /** Issues, spends and revokes grants: what a delegate may read, how much of it, and until when. */
 
 import { LcmError } from "../../core/base/errors.ts";
+import { timeAfter, type Timestamp } from "../../core/base/time.ts";
 import type { Grant, GrantId } from "../../core/model/types.ts";
 import { reads } from "../conversation/reads.ts";
 import { toGrant } from "../rows.ts";
@@ -65,15 +66,19 @@ export const grants = {
   *sweepGrants(deps) {
     const now = deps.now();
     const swept = yield sql`UPDATE expansion_grants SET revoked_at = ${now}
-                            WHERE revoked_at IS NULL AND expires_at <= ${now} RETURNING grant_id`;
+                            WHERE revoked_at IS NULL AND (expires_at <= ${now} OR issued_at > ${latestIssue(now)})
+                            RETURNING grant_id`;
     return swept.length;
   },
 } satisfies WriteScripts;
 
-const refusalOf = (held: Grant, now: string): "revoked" | "expired" | "exhausted" | null =>
+/** A grant issued later than this was dated by a clock that was ahead, so its end is wrong as well. */
+const latestIssue = (now: Timestamp): Timestamp => timeAfter(now, 60_000);
+
+const refusalOf = (held: Grant, now: Timestamp): "revoked" | "expired" | "exhausted" | null =>
   held.revokedAt !== null
     ? "revoked"
-    : held.expiresAt <= now
+    : held.expiresAt <= now || held.issuedAt > latestIssue(now)
       ? "expired"
       : held.tokensUsed >= held.tokenCap
         ? "exhausted"

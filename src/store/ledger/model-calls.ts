@@ -10,20 +10,22 @@ import { count, first, sql, type Script, type WriteScripts } from "../script.ts"
 export const modelCalls = {
   /** A refused call leaves no row. */
   *beginCall(deps, call, bounds) {
-    const breaker = bounds.breakerSince === null ? null : yield* breakerOf(call.provider, bounds.breakerSince);
+    const { windowSince, breakerSince } = bounds;
+    const now = deps.now();
+    const breaker = breakerSince === null ? null : yield* breakerOf(call.provider, breakerSince, now);
     if (breaker !== null) {
       const message = `${call.provider} rejected the credential at ${breaker.at} (${breaker.model}); it is not called again yet`;
       return { kind: "refused", refusal: "breaker", message };
     }
-    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at >= ${bounds.windowSince}`);
+    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at BETWEEN ${windowSince} AND ${now}`);
     if (made >= bounds.callsMax) {
-      const message = `${made} model calls since ${bounds.windowSince}, of ${bounds.callsMax} allowed`;
+      const message = `${made} model calls since ${windowSince}, of ${bounds.callsMax} allowed`;
       return { kind: "refused", refusal: "ceiling", message };
     }
     const id = yield* count(
       sql`INSERT INTO model_usage (at, conversation_id, purpose, provider, model, input_tokens, output_tokens, result,
                                    duration_ms)
-          VALUES (${deps.now()}, ${call.conversation}, ${call.purpose}, ${call.provider}, ${call.model}, 0, 0, 'open', 0)
+          VALUES (${now}, ${call.conversation}, ${call.purpose}, ${call.provider}, ${call.model}, 0, 0, 'open', 0)
           RETURNING usage_id`,
     );
     return { kind: "granted", id };
@@ -45,9 +47,9 @@ export const modelCalls = {
 } satisfies WriteScripts;
 
 /** Decided by the newest call that shows whether the provider accepts the credential; a time-out or rate limit does not. */
-const breakerOf = (provider: string, since: Timestamp): Script<OpenBreaker | null> =>
+const breakerOf = (provider: string, since: Timestamp, now: Timestamp): Script<OpenBreaker | null> =>
   first(
     sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result IN ('ok', 'auth')
-          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at >= ${since}`,
+          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at BETWEEN ${since} AND ${now}`,
     toOpenBreaker,
   );
