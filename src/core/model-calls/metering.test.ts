@@ -301,6 +301,7 @@ describe("guarantee 21: provider trouble is classified by kind, never by its tex
   it("a breaker opened by a clock that was ahead is closed once the clock is right", async () => {
     await onGround(async (ground) => {
       const ask = async (model: Model) => resultOf(await ground.metered(model).complete(request()));
+      assert.equal(await ask(behaving("unauthorized")), "auth");
       ground.passMinutes(24 * 60);
       assert.equal(await ask(behaving("unauthorized")), "auth");
       assert.equal(await ask(behaving("good")), "breaker");
