@@ -16,15 +16,8 @@ import { adopt } from "../store/adopt/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
-import type {
-  Database,
-  DatabaseFacts,
-  ModelOptions,
-  PromptFiles,
-  Purpose,
-  RestorePlan,
-  Summariser,
-} from "./commands/_session.ts";
+import type { Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";
+import type { DatabaseFacts, RestorePlan } from "../format/restore.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 import { checkMerge } from "../store/sqlite/merge.ts";

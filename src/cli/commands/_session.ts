@@ -16,6 +16,7 @@ import { createProgress, type Progress } from "../progress.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Backup } from "../../format/status.ts";
 import type { NamedModel } from "../../format/model.ts";
+import type { Restorable, Restored, RestorePlan } from "../../format/restore.ts";
 import { addOptions, examples, paragraph, type Example, type OptionsOf, type OptionTable } from "./_options.ts";
 import { breakText } from "../../format/width.ts";
 import { jsonText } from "../../format/safe-text.ts";
@@ -152,30 +153,6 @@ export type Adopted =
 export interface BackedUp extends Backup {
   readonly files: number;
   /** Older backups that were removed. */
-  readonly pruned: readonly string[];
-}
-
-/** `contents` is null unless the file has the current format. */
-export interface DatabaseFacts extends Backup {
-  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged" | "no_database";
-  readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
-}
-
-export interface Restorable extends DatabaseFacts {
-  readonly kind: "backup" | "set-aside";
-}
-
-export interface RestorePlan {
-  readonly from: DatabaseFacts;
-  readonly replaces: DatabaseFacts | null;
-  readonly to: string;
-}
-
-export interface Restored {
-  /** Where the previous database was moved; null if there was none. */
-  readonly replaced: string | null;
-  readonly files: number;
-  /** Older set-aside files that were removed. */
   readonly pruned: readonly string[];
 }
 

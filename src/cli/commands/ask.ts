@@ -1,14 +1,11 @@
 /** `lcm ask`: answers a question from stored conversations, with the ids of its sources. */
 
-import type { Answer, AskProgress } from "../../core/recall/ask-types.ts";
+import type { AskProgress } from "../../core/recall/ask-types.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { SearchCaveat } from "../../core/model/store.ts";
-import { caveatSentence } from "../../core/recall/grep.ts";
 import { askWithin } from "../../agent-tools/expand-query.ts";
 import { progressWords } from "../../agent-tools/text.ts";
-import { textLines } from "../../format/passages.ts";
+import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { summaryIdsOf } from "./expand.ts";
 import { seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
@@ -131,8 +128,7 @@ function print(
   const { paint, note } = session;
   const caution = (words: string): void => note(`${paint.caution("note:")} ${oneLine(words)}`);
   for (const line of answerLines(session, answer)) session.print(line);
-  // Passages show their own ids.
-  const sources = answer.by === "excerpts" ? [] : [...answer.citedIds, ...answer.citedMessages.map(messageName)];
+  const sources = sourcesOf(answer);
   if (sources.length > 0) session.print();
   for (const line of facts([["sources", ...lookupCommands(sources)]], paint, null)) session.print(line);
   for (const caveat of answer.caveats) caution(caveatWords(caveat));
@@ -149,16 +145,6 @@ function print(
   if (summariser === null) note(paint.soft("to get an answer instead of passages, set --model or LCM_SUMMARY_MODEL"));
 }
 
-/** Passages are quoted for models; for people they are indented like all stored text. */
-const answerLines = (session: Session, { answer, by }: Answer): readonly string[] =>
-  answer
-    .split("\n")
-    .flatMap((line) =>
-      by === "excerpts" && line.startsWith(">")
-        ? textLines(session, line.replace(/^> ?/, ""))
-        : textLines(session, line, ""),
-    );
-
 const sourcesMax = 8;
 
 function lookupCommands(sources: readonly string[]): readonly string[] {
@@ -166,9 +152,3 @@ function lookupCommands(sources: readonly string[]): readonly string[] {
   const commands = sources.slice(0, sourcesMax).map((id) => `lcm describe ${id}`);
   return more > 0 ? [...commands, `and ${more} more; --json lists them all`] : commands;
 }
-
-/** `lcm ask` does not search files; `lcm grep` does. */
-const caveatWords = (caveat: SearchCaveat): string =>
-  caveat.kind === "files"
-    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` searches them`
-    : caveatSentence(caveat, "flags");

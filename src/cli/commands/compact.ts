@@ -2,30 +2,25 @@
 
 import type { CompactReport, CompactRequest } from "../../core/compaction/compact.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import type { CompactionPlan } from "../../core/compaction/plan-compaction.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, Level, Refusal } from "../../core/model/types.ts";
+import type { ConversationId, Refusal } from "../../core/model/types.ts";
 import { builtInTemplates, templateNameOf } from "../../core/prompts/summary.ts";
 import type { Settings } from "../../core/model/settings.ts";
-import type { Spend } from "../../core/model-calls/metering.ts";
-import { costOf, passTable, type Cost } from "../../format/cost.ts";
+import { compactionLines, compactionPlanOf, foldedLines, isFolding, isMissed } from "../../format/compact.ts";
+import type { ShownCompaction } from "../../format/compact.ts";
 import { exitInterrupted } from "../failure.ts";
-import { comparison } from "../../format/bars.ts";
 import { applyOptions, backUpFirst, endAtPlan, isApplying } from "./_applying.ts";
 import { headline } from "../../format/conversations.ts";
-import { dueWords } from "../../format/status.ts";
 import { budgetOption, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
 import type { SummaryWriter } from "./_writer.ts";
-import { callLines, modelLines, refusalHint, type NamedModel } from "../../format/model.ts";
+import { refusalHint } from "../../format/model.ts";
 import { timestampToMs } from "../../core/base/time.ts";
-import { formatCount, listed } from "../../core/base/format.ts";
+import { formatCount } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
-import { facts } from "../../format/table.ts";
-import { padEnd } from "../../format/width.ts";
 
 const flags = {
   mode: [
@@ -118,16 +113,12 @@ async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number |
     const used = new Set(planned.passes.map(({ depth }) => templateNameOf(depth)));
     demandTemplates(prompts, (template) => request.mode === "until_under" || used.has(template));
   }
-  const plan: Plan = {
-    ...planned,
-    mode: request.mode,
-    targetTokens: request.targetTokens ?? null,
-    model: writer.model,
-    cost: prompts && costOf(planned, prompts.templates, request.customInstructions ?? null),
-  };
+  const plan = compactionPlanOf(planned, request, writer.model, prompts?.templates ?? null);
   if (!session.json) {
     session.print(headline(session, conversation));
-    for (const line of planLines(job, plan, plan.cost && (await lcm.spend()))) session.print(line);
+    const nothing = options.force === true ? "nothing to fold" : "nothing to fold; pass --force to fold short runs too";
+    const spend = plan.cost && (await lcm.spend());
+    for (const line of compactionLines(session, plan, spend, { nothing, isApplied: applying })) session.print(line);
   }
   if (!applying) return endAtPlan(session, applying, plan, isFolding(plan) ? undefined : null);
   if (isFolding(plan)) demandModel(writer, hintOf("no_credential", job));
@@ -136,7 +127,7 @@ async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number |
   const { result, isInterrupted, tookMs } = await run(job, lcm, request, plan);
   await indexAll(session, lcm);
   if (session.json) session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup });
-  else for (const line of resultLines(session, result, tookMs)) session.print(line);
+  else for (const line of foldedLines(session, result, tookMs)) session.print(line);
   if (!isInterrupted) return end(job, plan, result);
   session.note(`interrupted: ${oneLine(result.message)}`);
   session.note("summaries made so far are kept; run it again to continue");
@@ -155,72 +146,13 @@ const requestOf = (conversation: ConversationId, options: CompactOptions): Compa
   ...(options.passes === undefined ? {} : { passesMax: options.passes }),
 });
 
-// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-interface Plan extends CompactionPlan {
-  readonly mode: CompactRequest["mode"];
-  readonly targetTokens: number | null;
-  readonly model: NamedModel | null;
-  /** Null without a model. */
-  readonly cost: Cost | null;
-}
-
-const isMissed = ({ targetTokens }: Plan, tokens: number): boolean => targetTokens !== null && tokens > targetTokens;
-
-/** Whether anything would be folded, by planned passes or on the way to a target. */
-const isFolding = (plan: Plan): boolean => plan.passes.length > 0 || isMissed(plan, plan.tokensAfter);
-
-function planLines({ session, options, applying }: Job, plan: Plan, spend: Spend | null): readonly string[] {
-  const { paint, columns, bounds } = session;
-  const { passes, model, cost, tokensBefore, tokensAfter } = plan;
-  const bars = applying || passes.length === 0 ? [] : comparison(tokensBefore, tokensAfter, columns - 9, paint);
-  const shown =
-    passes.length === 0
-      ? [nothingWords(plan, options.force === true)]
-      : passTable(paint, passes, bounds && bounds - padded("").length - 2);
-  return facts(
-    [
-      [padded("due"), dueWords(plan.due)],
-      [
-        "model",
-        ...modelLines(session, applying && model ? { ...model, problem: null } : model),
-        ...callLines(session, cost, spend),
-      ],
-      ["plan", ...shown, ...targetLines(plan)],
-      ...(bars.length === 0 ? [] : [["prompt", ...bars] as const]),
-    ],
-    paint,
-    bounds,
-  );
-}
-
-/** Passes below the usual limits depend on the results before them, so only the target is shown. */
-const targetLines = (plan: Plan): readonly string[] =>
-  isMissed(plan, plan.tokensAfter)
-    ? [
-        `then stricter passes, into the fresh tail if necessary, until ${formatCount(plan.targetTokens ?? 0)} tokens remain`,
-      ]
-    : [];
-
-function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): string {
-  if (mode === "due" && due.kind === "nothing") return "nothing to do";
-  if (targetTokens !== null) {
-    const isReached = due.promptTokens <= targetTokens;
-    return isReached ? `nothing to do: already at or below ${formatCount(targetTokens)}` : "no regular pass is left";
-  }
-  return isForced ? "nothing to fold" : "nothing to fold; pass --force to fold short runs too";
-}
-
 // ── Applying it ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Aligns the plan with the result below it. */
-const padded = (name: string): string => padEnd(name, "folded".length);
 
 /** The line shortens the model's name to what the rest leaves. */
 const nameColumnsMin = 14;
 const columnsBesideName = 72;
 
-async function run({ session, options, writer }: Job, lcm: Lcm, request: CompactRequest, plan: Plan) {
+async function run({ session, options, writer }: Job, lcm: Lcm, request: CompactRequest, plan: ShownCompaction) {
   const { clock, stderr } = session.context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
@@ -250,44 +182,8 @@ async function run({ session, options, writer }: Job, lcm: Lcm, request: Compact
   });
 }
 
-function resultLines(
-  session: Session,
-  { passes, tokensBefore, tokensAfter }: CompactReport,
-  tookMs: number,
-): readonly string[] {
-  if (passes.length === 0) return [];
-  const { paint, columns } = session;
-  const depths = [...Map.groupBy(passes, ({ depth }) => depth)].toSorted(([a], [b]) => a - b);
-  const made = depths.map(([depth, of]) => `${formatCount(of.length)} × d${depth}`);
-  const levels = [...Map.groupBy(passes, ({ level }) => level)].map(([level, of]) =>
-    levelWords(session, level, of.length),
-  );
-  return facts(
-    [
-      [padded("folded"), `${listed(made)} in ${(tookMs / 1_000).toFixed(1)} s`],
-      ["levels", ...levels],
-      ["prompt", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
-    ],
-    paint,
-    session.bounds,
-  );
-}
-
-function levelWords({ paint }: Session, level: Level, count: number): string {
-  const words = `${formatCount(count)} ${level}`;
-  const why = levelReasons[level];
-  return why === null ? words : `${level === "truncated" ? paint.caution(words) : words} ${paint.soft(why)}`;
-}
-
-const levelReasons: Readonly<Record<Level, string | null>> = {
-  normal: null,
-  aggressive: "(the model's first answer was unusable)",
-  extractive: "(without a model)",
-  truncated: "(the model gave no usable answer; `lcm doctor` lists them)",
-};
-
 /** Reports how it ended and returns the exit status. */
-function end(job: Job, plan: Plan, result: CompactReport): number {
+function end(job: Job, plan: ShownCompaction, result: CompactReport): number {
   const { session } = job;
   const hint = hintAfter(job, plan, result);
   if (hint === null) {
@@ -299,7 +195,7 @@ function end(job: Job, plan: Plan, result: CompactReport): number {
 }
 
 /** What to do if the request was not met; null if it was. */
-function hintAfter(job: Job, plan: Plan, { outcome, tokensAfter, passes }: CompactReport): string | null {
+function hintAfter(job: Job, plan: ShownCompaction, { outcome, tokensAfter, passes }: CompactReport): string | null {
   const isTargetMissed = isMissed(plan, tokensAfter);
   switch (outcome.kind) {
     case "waiting":

@@ -1,14 +1,10 @@
 /** `lcm export`: writes the transcript of a conversation, identical to what was imported. */
 
-import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { LcmError } from "../../core/base/errors.ts";
-import type { Incomplete } from "../../core/ingest/export-transcript.ts";
-import type { Lcm } from "../../core/lcm.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { messageName, type ConversationId } from "../../core/model/types.ts";
+import { checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 import { escapedJson } from "../../format/safe-text.ts";
@@ -31,14 +27,7 @@ export const exportCommand = defineCommand({
     ["lcm export 3 | jq -r 'select(.message).message.role'", "pipe into another program"],
   ],
   async run(session, { output, force }, name?: string) {
-    if (output !== undefined && force !== true && existsSync(output)) {
-      throw new LcmError("conflict", `${output} already exists`, { hint: "pass --force to overwrite it" });
-    }
-    if (output !== undefined && !existsSync(dirname(output))) {
-      throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
-        hint: "create it first, or choose another path",
-      });
-    }
+    if (output !== undefined) checkTarget(output, force === true);
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await chosenConversation(lcm, name);
       const counter: Exported = { lines: 0, incomplete: [] };
@@ -48,8 +37,7 @@ export const exportCommand = defineCommand({
         await pipeline(Readable.from(written), session.context.stdout.stream, { end: false });
         return session.json ? statusOf(counter) : noteIncomplete(session, counter);
       }
-      const lines = Readable.from(text);
-      await writeWhole(lines, output);
+      await writeWhole(text, output);
       if (session.json) {
         session.printJson({ conversation: conversation.id, path: output, ...counter });
         return statusOf(counter);
@@ -59,12 +47,6 @@ export const exportCommand = defineCommand({
     });
   },
 });
-
-interface Exported {
-  lines: number;
-  /** Messages whose content is missing, so that a reference was written instead. */
-  incomplete: readonly Incomplete[];
-}
 
 function noteIncomplete(session: Session, exported: Exported): number {
   for (const { message, reason } of exported.incomplete)
@@ -87,34 +69,4 @@ async function* asDocument(
     separator = ",\n";
   }
   yield `\n],\n"lines": ${counter.lines},\n"incomplete": ${JSON.stringify(counter.incomplete)}\n}\n`;
-}
-
-/** Writing each line by itself would be slow. */
-const charactersPerWrite = 65_536;
-
-async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Exported): AsyncGenerator<string> {
-  let text = "";
-  const exported = lcm.export(conversation);
-  let step = await exported.next();
-  for (; step.done !== true; step = await exported.next()) {
-    counter.lines += 1;
-    text += `${step.value}\n`;
-    if (text.length < charactersPerWrite) continue;
-    yield text;
-    text = "";
-  }
-  counter.incomplete = step.value;
-  if (text !== "") yield text;
-}
-
-/** Writes under another name first, so that the file is either complete or unchanged. */
-async function writeWhole(lines: Readable, path: string): Promise<void> {
-  const partial = `${path}.partial`;
-  try {
-    await pipeline(lines, createWriteStream(partial, { mode: 0o600 }));
-    renameSync(partial, path);
-  } catch (error) {
-    rmSync(partial, { force: true });
-    throw error;
-  }
 }

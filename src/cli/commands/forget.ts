@@ -5,17 +5,13 @@
 
 import { text as readAll } from "node:stream/consumers";
 import { LcmError } from "../../core/base/errors.ts";
-import { forgetMessage, redactText } from "../../core/maintenance/redact.ts";
+import { forgetsNothing, planForget } from "../../core/maintenance/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { forgottenMark, messageName, type Message } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { applyOptions, isApplying } from "./_applying.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
-import { inShort } from "../../format/messages.ts";
+import { forgetLines, forgottenShown, forgottenWords, heldByBackups, transcriptsStay } from "../../format/forget.ts";
 import { conversationWords, messageId, type OptionsOf, type OptionTable } from "./_options.ts";
-import { plural } from "../../core/base/format.ts";
-import { cut } from "../../format/width.ts";
-import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
   message: ["--message <id>", "remove the message with this id", messageId],
@@ -48,13 +44,13 @@ async function forget(session: Session, options: ForgetOptions, name?: string): 
   const target = await targetOf(session, options);
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const scope = name === undefined ? null : (await lcm.find(name)).id;
-    const plan = await withoutForgotten(lcm, await lcm.store.planForget(scope, target));
+    const plan = await planForget(lcm.store, scope, target);
     if (!session.json) await printPlan(session, lcm, plan);
-    const mayHold = isEmpty(plan) ? [] : session.database.backups().map(({ path }) => path);
-    if (!applying || isEmpty(plan)) {
+    const mayHold = forgetsNothing(plan) ? [] : session.database.backups().map(({ path }) => path);
+    if (!applying || forgetsNothing(plan)) {
       if (session.json)
         session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
-      else if (!isEmpty(plan)) {
+      else if (!forgetsNothing(plan)) {
         noteBackups(session, mayHold);
         session.note("nothing was changed; pass --apply to remove it permanently, without a backup");
       }
@@ -88,87 +84,25 @@ async function readSecret({ context, note }: Session): Promise<string> {
   return (await readAll(context.stdin)).replace(/\r?\n$/, "");
 }
 
-/** Empties the plan if its messages are already forgotten, unless a later rewrite put old text into the journal. */
-async function withoutForgotten(lcm: Lcm, plan: ForgetPlan): Promise<ForgetPlan> {
-  if (plan.target.kind === "secret" || plan.journal.length + plan.entries > 0) return plan;
-  const messages = await lcm.store.messages({ ids: plan.messages });
-  return messages.every(isForgotten) ? { ...plan, messages: [], summaries: [] } : plan;
-}
-
-/** A message that only quotes the mark differs in its envelope. */
-function isForgotten(message: Message): boolean {
-  const left = forgetMessage(message);
-  return message.text === left.text && message.envelope === left.envelope && message.entry === left.entry;
-}
-
-const isEmpty = (plan: ForgetPlan): boolean =>
-  plan.messages.length + plan.summaries.length + plan.files.length + plan.journal.length + plan.entries === 0;
-
 /** The output must not contain the secret. */
 const shownPlan = (plan: ForgetPlan): unknown => ({
   ...plan,
   target: plan.target.kind === "secret" ? { kind: "secret", characters: plan.target.text.length } : plan.target,
 });
 
-const excerptsShown = 10;
-const notSearched = "message keys, session ids and session keys are not searched and stay unchanged";
-
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
-  const { print } = session;
-  if (isEmpty(plan))
-    return print(
-      plan.target.kind === "message"
-        ? `${messageName(plan.target.id)} is already forgotten; nothing to do`
-        : `not found anywhere\n${notSearched}`,
-    );
-  const { messages, summaries, files, journal, entries } = plan;
-  const named = (words: string, ids: readonly string[]): string => `  ${words}: ${ids.join(", ")}`;
-  const places = [
-    messages.length > 0 && named(plural(messages.length, "message"), messages.map(messageName)),
-    summaries.length > 0 &&
-      named(`${plural(summaries.length, "summary", "summaries")} to rewrite afterwards`, summaries),
-    files.length > 0 && named(plural(files.length, "stored file"), files),
-    entries > 0 && `  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`,
-    journal.length > 0 && `  ${plural(journal.length, "journal entry", "journal entries")}`,
-  ].filter((line) => line !== false);
-  print(
-    plan.target.kind === "message" ? `forgetting ${messageName(plan.target.id)} changes:` : "the secret occurs in:",
-  );
-  for (const line of places) print(cut(line, session.columns));
-  print();
-  const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
-  for (const line of excerptLines(session, shown, plan.target)) print(line);
-  if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "more message")}`);
-  print();
-  print(notSearched);
-}
-
-function excerptLines(session: Session, messages: readonly Message[], target: ForgetPlan["target"]): readonly string[] {
-  const width = Math.max(0, ...messages.map(({ id }) => messageName(id).length));
-  const room = Math.max(20, session.columns - width - 4);
-  return messages.map(
-    (message) =>
-      `  ${session.paint.strong(messageName(message.id).padEnd(width))}  ${excerptOf(message, target, room)}`,
-  );
-}
-
-function excerptOf(message: Message, target: ForgetPlan["target"], room: number): string {
-  if (target.kind === "message") return cut(inShort(message), room);
-  const masked = oneLine(redactText(message.text, target.text));
-  const at = masked.indexOf(forgottenMark);
-  if (at < 0) return "(outside its text)";
-  const from = Math.max(0, at - Math.floor(room / 3));
-  return cut(from === 0 ? masked : `…${masked.slice(from)}`, room);
+  const shown = await lcm.store.messages({ ids: plan.messages.slice(0, forgottenShown) });
+  for (const line of forgetLines(session, plan, shown)) session.print(line);
 }
 
 function printResult(session: Session, removed: number, mayHold: readonly string[]): void {
-  session.print(`forgotten in ${plural(removed, "place")}`);
+  session.print(forgottenWords(removed));
   noteBackups(session, mayHold);
-  session.note("transcript files outside the database were not changed");
+  session.note(transcriptsStay);
 }
 
 function noteBackups({ note }: Session, mayHold: readonly string[]): void {
   if (mayHold.length === 0) return;
-  note("these backups may still contain it; delete them if necessary:");
+  note(heldByBackups);
   for (const path of mayHold) note(`  ${path}`);
 }

@@ -7,15 +7,11 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { Pruned, PrunePlan, PruneRequest } from "../../core/maintenance/prune.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
-import { nameOf } from "../../format/conversations.ts";
+import { pruneLines, prunedLines } from "../../format/prune.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
-import { formatBytes, formatCount, listed, plural } from "../../core/base/format.ts";
+import { formatBytes } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
-import { breakLines } from "../../format/width.ts";
-import { table } from "../../format/table.ts";
-import { clockTime } from "../../format/times.ts";
-import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
   olderThan: [
@@ -131,50 +127,10 @@ function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
   });
 }
 
-const rowsShown = 50;
-
-function printPlan(session: Session, { conversations, totals }: PrunePlan, options: PruneCommandOptions): void {
-  const { print, note, paint, columns, context } = session;
-  if (conversations.length === 0) return print("no matching conversations; nothing to do");
-  const rows = conversations
-    .slice(0, rowsShown)
-    .map((each) => [
-      String(each.conversation),
-      each.title === null || each.sessionKey === null ? nameOf(each) : `${oneLine(each.sessionKey)} · ${nameOf(each)}`,
-      formatCount(each.messages),
-      formatCount(each.summaries),
-      formatBytes(each.bytes + each.fileBytes),
-      clockTime(each.lastActivityAt, context.zone),
-    ]);
-  const lines = table(
-    [
-      { title: "id", align: "right", paint: paint.strong },
-      { title: "conversation", flexible: true },
-      { title: "messages", align: "right" },
-      { title: "summaries", align: "right" },
-      { title: "size", align: "right" },
-      { title: "last activity", paint: paint.soft },
-    ],
-    rows,
-    context.stdout.columns,
-    paint,
-  );
-  for (const line of lines) print(line);
-  if (conversations.length > rows.length)
-    print(`and ${formatCount(conversations.length - rows.length)} more; --json lists all`);
-  print();
-  const going = `${contentsOf(totals)} ${actionWords(options)}: ${spaceOf(totals)}`;
-  for (const line of breakLines(going, columns)) print(line);
-  const warned = Map.groupBy(
-    conversations.flatMap(({ conversation, warnings }) => warnings.map((warning) => ({ conversation, warning }))),
-    ({ warning }) => warning,
-  );
-  for (const [warning, those] of warned) {
-    const ids = those.map(({ conversation }) => String(conversation));
-    const which = `${ids.length === 1 ? "conversation" : "conversations"} ${listed(ids)}:`;
-    for (const line of breakLines(`${paint.caution(which)} ${warning}`, columns)) print(line);
-  }
-  note(paint.soft(`times in ${context.zone}`));
+function printPlan(session: Session, plan: PrunePlan, options: PruneCommandOptions): void {
+  const { print, note, paint, context } = session;
+  for (const line of pruneLines(session, plan, actionWords(options))) print(line);
+  if (plan.conversations.length > 0) note(paint.soft(`times in ${context.zone}`));
 }
 
 const actionWords = ({ archive, delete: deleting }: PruneCommandOptions): string =>
@@ -184,12 +140,6 @@ const actionWords = ({ archive, delete: deleting }: PruneCommandOptions): string
       ? "to delete permanently"
       : "selected";
 
-const contentsOf = ({ conversations, messages, summaries }: PrunePlan["totals"]): string =>
-  `${plural(conversations, "conversation")} with ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")}`;
-
-const spaceOf = ({ bytes, files, fileBytes }: PrunePlan["totals"]): string =>
-  `about ${formatBytes(bytes)} of the database${files === 0 ? "" : `, and ${plural(files, "stored file")} of ${formatBytes(fileBytes)}`}`;
-
 const isDecided = ({ archive, delete: deleting }: PruneCommandOptions): boolean =>
   archive !== undefined || deleting === true;
 const undecided =
@@ -198,12 +148,7 @@ const undecided =
 function printResult(session: Session, result: Pruned, backup: string | null): void {
   const { print, note } = session;
   const { archive, plan, bytes, reusable } = result;
-  if (archive !== null) {
-    const files = archive.files === 0 ? "" : ` and ${plural(archive.files, "stored file")}`;
-    print(`archived in ${archive.path}: ${formatBytes(archive.bytes)}${files}`);
-  }
-  const shrunk = bytes === 0 ? "" : `; the database is ${formatBytes(bytes)} smaller`;
-  print(`deleted ${plural(plan.totals.conversations, "conversation")}${shrunk}`);
+  for (const line of prunedLines(result)) print(line);
   if (bytes === 0 && reusable > 0) {
     note(
       `the file keeps its size, with ${formatBytes(reusable)} free for new data: another program has it open, or the disk ` +

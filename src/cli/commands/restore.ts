@@ -2,9 +2,9 @@
 
 import { basename } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
-import { defineCommand, type DatabaseFacts, type Restorable, type RestorePlan, type Session } from "./_session.ts";
+import { defineCommand, type Session } from "./_session.ts";
 import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
-import { formatBytes, listed, plural } from "../../core/base/format.ts";
+import { backupLine, isSound, restoredLines, restoreLines } from "../../format/restore.ts";
 
 export const restoreCommand = defineCommand({
   name: "restore",
@@ -26,7 +26,7 @@ export const restoreCommand = defineCommand({
       throw new LcmError("invalid", "missing: which backup", { hint: "list backups with `lcm restore`" });
     }
     const plan = await session.database.planRestore(from);
-    if (!session.json) for (const line of planLines(plan)) session.print(line);
+    if (!session.json) for (const line of restoreLines(plan)) session.print(line);
     if (!applying)
       return endAtPlan(
         session,
@@ -36,9 +36,7 @@ export const restoreCommand = defineCommand({
       );
     const result = await session.database.restore(plan);
     if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result });
-    session.print(`restored ${plan.to}`);
-    if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
-    if (result.replaced !== null) session.print(`the previous database is now ${result.replaced}`);
+    for (const line of restoredLines(plan, result)) session.print(line);
     if (result.pruned.length > 0) session.note(`removed older files that were set aside: ${result.pruned.join(", ")}`);
     if (plan.from.format === "older_program")
       session.note("it was made by an older lossless-claw; convert it with `lcm adopt`");
@@ -51,35 +49,9 @@ function list({ database, json, print, printJson, note, typed }: Session): void 
   if (json) printJson({ database: database.path, backups: found });
   else if (found.length === 0) print(typed(`no backups next to ${database.path}; make one with \`lcm backup\``));
   else {
-    for (const copy of found) print(`${kindWords[copy.kind]}  ${factsLine(copy)}`);
-    const [sound] = found.filter(({ format }) => format !== "damaged" && format !== "no_database");
+    for (const copy of found) print(backupLine(copy));
+    const [sound] = found.filter(isSound);
     if (sound !== undefined)
       note(`\`lcm restore ${basename(sound.path)}\` shows what it would replace; add --apply to restore it`);
   }
-}
-
-const kindWords: Readonly<Record<Restorable["kind"], string>> = { backup: "backup   ", "set-aside": "set aside" };
-
-const planLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
-  `restore   ${factsLine(from)}`,
-  replaces === null ? `to        ${to}, which does not exist yet` : `replaces  ${factsLine(replaces)}`,
-];
-
-const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
-  current: "current format",
-  outdated: "earlier format",
-  older_program: "made by an older lossless-claw",
-  newer: "made by a newer lossless-claw",
-  damaged: "damaged",
-  no_database: "not a database",
-};
-
-function factsLine({ path, bytes, format, contents }: DatabaseFacts): string {
-  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]})`;
-  const counts = listed([
-    plural(contents.conversations, "conversation"),
-    plural(contents.messages, "message"),
-    plural(contents.summaries, "summary", "summaries"),
-  ]);
-  return `${path} (${formatBytes(bytes)}: ${counts})`;
 }

@@ -1,0 +1,57 @@
+/** Writes the transcript of a conversation to a file or a stream, and counts its lines. */
+
+import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { LcmError } from "../core/base/errors.ts";
+import type { Incomplete } from "../core/ingest/export-transcript.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { ConversationId } from "../core/model/types.ts";
+
+export interface Exported {
+  lines: number;
+  /** Messages whose content is missing, so that a reference was written instead. */
+  incomplete: readonly Incomplete[];
+}
+
+/** Throws if the file exists and may not be overwritten, or if there is no folder for it. */
+export function checkTarget(path: string, isOverwriting: boolean): void {
+  if (!isOverwriting && existsSync(path))
+    throw new LcmError("conflict", `${path} already exists`, { hint: "pass --force to overwrite it" });
+  if (!existsSync(dirname(path))) {
+    throw new LcmError("not_found", `there is no folder ${dirname(path)}`, {
+      hint: "create it first, or choose another path",
+    });
+  }
+}
+
+/** Writing each line by itself would be slow. */
+const charactersPerWrite = 65_536;
+
+export async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Exported): AsyncGenerator<string> {
+  let text = "";
+  const exported = lcm.export(conversation);
+  let step = await exported.next();
+  for (; step.done !== true; step = await exported.next()) {
+    counter.lines += 1;
+    text += `${step.value}\n`;
+    if (text.length < charactersPerWrite) continue;
+    yield text;
+    text = "";
+  }
+  counter.incomplete = step.value;
+  if (text !== "") yield text;
+}
+
+/** Writes under another name first, so that the file is either complete or unchanged. Aborting it removes that. */
+export async function writeWhole(lines: AsyncIterable<string>, path: string, signal?: AbortSignal): Promise<void> {
+  const partial = `${path}.partial`;
+  try {
+    await pipeline(Readable.from(lines), createWriteStream(partial, { mode: 0o600 }), { ...(signal && { signal }) });
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,64 @@
+/** Describes backups, and what restoring one replaces. */
+
+import { formatBytes, listed, plural } from "../core/base/format.ts";
+import type { Backup } from "./status.ts";
+
+/** `contents` is null unless the file has the current format. */
+export interface DatabaseFacts extends Backup {
+  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged" | "no_database";
+  readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
+}
+
+export interface Restorable extends DatabaseFacts {
+  readonly kind: "backup" | "set-aside";
+}
+
+export interface RestorePlan {
+  readonly from: DatabaseFacts;
+  readonly replaces: DatabaseFacts | null;
+  readonly to: string;
+}
+
+export interface Restored {
+  /** Where the previous database was moved; null if there was none. */
+  readonly replaced: string | null;
+  readonly files: number;
+  /** Older set-aside files that were removed. */
+  readonly pruned: readonly string[];
+}
+
+export const backupLine = (copy: Restorable): string => `${kindWords[copy.kind]}  ${factsLine(copy)}`;
+
+const kindWords: Readonly<Record<Restorable["kind"], string>> = { backup: "backup   ", "set-aside": "set aside" };
+
+export const isSound = ({ format }: DatabaseFacts): boolean => format !== "damaged" && format !== "no_database";
+
+export const restoreLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
+  `restore   ${factsLine(from)}`,
+  replaces === null ? `to        ${to}, which does not exist yet` : `replaces  ${factsLine(replaces)}`,
+];
+
+export const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
+  current: "current format",
+  outdated: "earlier format",
+  older_program: "made by an older lossless-claw",
+  newer: "made by a newer lossless-claw",
+  damaged: "damaged",
+  no_database: "not a database",
+};
+
+function factsLine({ path, bytes, format, contents }: DatabaseFacts): string {
+  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]})`;
+  const counts = listed([
+    plural(contents.conversations, "conversation"),
+    plural(contents.messages, "message"),
+    plural(contents.summaries, "summary", "summaries"),
+  ]);
+  return `${path} (${formatBytes(bytes)}: ${counts})`;
+}
+
+export const restoredLines = ({ to }: RestorePlan, { files, replaced }: Restored): readonly string[] => [
+  `restored ${to}`,
+  ...(files > 0 ? [`with ${plural(files, "stored file")}`] : []),
+  ...(replaced === null ? [] : [`the previous database is now ${replaced}`]),
+];
