@@ -9,8 +9,8 @@ import type { Timestamp } from "../core/base/time.ts";
 import type { Output } from "../format/page.ts";
 
 interface ContextOptions {
-  /** The plugin config, if a host runs the commands; otherwise it is read from disk when needed. */
-  readonly config?: Readonly<Record<string, unknown>> | null;
+  /** The host's config, if a host runs the commands; otherwise it is read from disk when needed. */
+  readonly config?: unknown;
   /** Called once, with the exit status. */
   readonly finish: (status: number) => void;
 }
@@ -33,6 +33,8 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
     clock: { now: () => new Date().toISOString() as Timestamp },
     debug: isSet(env["LCM_DEBUG"]),
     settings,
+    configFile: async () => await (await opening()).checkConfigFile(),
+    variables: () => Object.keys(env),
     database: async (path) => await (await opening()).findDatabase(path, settings),
     summariser: async (flags) => (await opening()).findSummariser(await settings(), flags),
     prompts: async (dir) => (await opening()).readPrompts(await settings(), dir),

@@ -6,17 +6,23 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
-import { LcmError } from "../core/base/errors.ts";
+import { errorText, LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Clock, Store } from "../core/model/store.ts";
 import { envOf, resolveSettings, type ResolvedSettings } from "../core/model/settings.ts";
-import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../models/openclaw-files.ts";
-import { fieldsOf, valueAt } from "../models/read-files.ts";
+import {
+  fromHome,
+  misplacedSettingsIn,
+  openclawConfigPath,
+  pluginConfigIn,
+  readOpenclawConfig,
+  stateDirectoryIn,
+} from "../models/openclaw-files.ts";
 import { adopt } from "../store/adopt/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
-import type { Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";
+import type { ConfigFile, Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";
 import type { DatabaseFacts, RestorePlan } from "../format/restore.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
@@ -25,18 +31,26 @@ import type { ThreadOptions } from "../store/sqlite/thread.ts";
 
 const clock: Clock = { now: systemNow };
 
-/** `given` is the plugin config if a host runs us; otherwise it is read from disk as the host would. */
-export async function readSettings(given: PluginConfig | null): Promise<ResolvedSettings> {
-  return resolveSettings({ env: process.env, config: given ?? (await readPluginConfig()) });
+/** `given` is the host's config if a host runs us; otherwise it is read from disk as the host would. */
+export async function readSettings(given: unknown): Promise<ResolvedSettings> {
+  // A broken config must not block commands; `lcm settings` and finding a model report it.
+  const config = given ?? (await readOpenclawConfig(stateDirectory(), process.env).catch(() => null));
+  const own = Object.entries(pluginConfigIn(config));
+  const filled = given === null ? own.map(([key, value]) => [key, filledIn(value)] as const) : own;
+  const misplaced = misplacedSettingsIn(config);
+  return resolveSettings({ env: process.env, config: Object.fromEntries(filled), misplaced });
 }
 
-type PluginConfig = Readonly<Record<string, unknown>>;
-
-async function readPluginConfig(): Promise<PluginConfig> {
-  // A broken config must not block commands; finding a model reports it.
-  const whole = await readOpenclawConfig(stateDirectory(), process.env).catch(() => null);
-  const config = fieldsOf(valueAt(whole, "plugins", "entries", "lossless-claw", "config"));
-  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, filledIn(value)]));
+/** The file that the host reads, and why it cannot be read. */
+export async function checkConfigFile(): Promise<ConfigFile> {
+  const path = openclawConfigPath(stateDirectory(), process.env);
+  if (!existsSync(path)) return { path, exists: false, problem: null };
+  try {
+    await readOpenclawConfig(stateDirectory(), process.env);
+    return { path, exists: true, problem: null };
+  } catch (error) {
+    return { path, exists: true, problem: errorText(error) };
+  }
 }
 
 /** Expands `${NAME}` as the host does; `$${NAME}` is an escape. */

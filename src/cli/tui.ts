@@ -110,11 +110,15 @@ export function createPort(ground: Ground): Port & { close(): Promise<void> } {
           ),
       );
     },
-    surroundings: async () => ({
-      settings: changedSettings(await context.settings()),
-      prompts: await context.prompts(promptDir),
-      backups: database.backups(),
-    }),
+    async surroundings() {
+      const settings = await context.settings();
+      return {
+        settings: changedSettings(settings),
+        misplaced: settings.misplaced,
+        prompts: await context.prompts(promptDir),
+        backups: database.backups(),
+      };
+    },
     stamp: () => database.stamp(),
   };
 }

@@ -9,7 +9,9 @@ import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
 /** A finding about the database, or about its settings. */
-export type ReportedFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
+export type ReportedFinding = Omit<Finding, "code"> & {
+  readonly code: Finding["code"] | "unknown_setting" | "misplaced_setting";
+};
 
 type Checked = Inspection["checked"];
 

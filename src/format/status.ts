@@ -2,7 +2,7 @@
 
 import type { CompactionRecord, Conversation } from "../core/model/types.ts";
 import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
-import type { ChangedSetting } from "../core/model/settings.ts";
+import { misplacedWords, type ChangedSetting, type MisplacedSettings } from "../core/model/settings.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { DatabaseStatus, Pressure } from "../core/status.ts";
 import { modelLines, type NamedModel } from "./model.ts";
@@ -16,6 +16,7 @@ export interface Status extends DatabaseStatus {
   readonly model: ConfiguredModel | null;
   readonly prompts: Prompts;
   readonly settings: readonly ChangedSetting[];
+  readonly misplaced: readonly MisplacedSettings[];
   readonly backups: readonly Backup[];
 }
 
@@ -57,7 +58,7 @@ export function statusFacts(page: Page, status: Status): readonly Fact[] {
     ["prompts", ...promptLines(page, status.prompts)],
     ["model calls", ...callLines(page, status.usage, spend)],
     ["backups", ...backupLines(page, status.backups)],
-    ["settings", ...settingLines(page, status.settings)],
+    ["settings", ...settingLines(page, status.settings), ...misplacedLines(page, status.misplaced)],
   ];
 }
 
@@ -171,3 +172,6 @@ const settingLines = ({ paint }: Page, settings: readonly ChangedSetting[]): rea
         const from = source === "environment" ? `environment, ${env}` : source;
         return `${key} = ${typeof value === "string" ? value : JSON.stringify(value)} ${paint.soft(`(${from})`)}`;
       });
+
+const misplacedLines = ({ paint }: Page, misplaced: readonly MisplacedSettings[]): readonly string[] =>
+  misplaced.map((each) => paint.caution(oneLine(misplacedWords(each))));

@@ -7,6 +7,7 @@ import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { LcmError } from "../core/base/errors.ts";
+import { isSettingKey, pluginConfigPlace, type MisplacedSettings } from "../core/model/settings.ts";
 import { fieldsOf, readIfThere, textAt, valueAt } from "./read-files.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -26,7 +27,34 @@ export const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? 
 
 /** OpenClaw's config, or null if there is none. */
 export async function readOpenclawConfig(stateDir: string, env: Env): Promise<unknown> {
-  return readTolerantly(env["OPENCLAW_CONFIG_PATH"]?.trim() || join(stateDir, "openclaw.json"));
+  return readTolerantly(openclawConfigPath(stateDir, env));
+}
+
+export const openclawConfigPath = (stateDir: string, env: Env): string =>
+  fromHome(env["OPENCLAW_CONFIG_PATH"]?.trim() || join(stateDir, "openclaw.json"));
+
+/** The plugin's own part of OpenClaw's config. */
+export const pluginConfigIn = (config: unknown): Readonly<Record<string, unknown>> =>
+  fieldsOf(valueAt(config, ...pluginConfigPlace.split(".")));
+
+const ownName = /(?:^|\/)lossless[-_]?claw$/i;
+const depthMax = 8;
+
+/** Settings under the plugin's name, but where OpenClaw does not pass them to it. */
+export function misplacedSettingsIn(config: unknown): readonly MisplacedSettings[] {
+  const found: MisplacedSettings[] = [];
+  const look = (value: unknown, path: readonly string[], isOurs: boolean): void => {
+    const place = path.join(".");
+    if (place === pluginConfigPlace || path.length > depthMax) return;
+    const fields = fieldsOf(value);
+    // OpenClaw itself reads `enabled` of an entry.
+    const isEntry = `${place}.config` === pluginConfigPlace;
+    const keys = Object.keys(fields).filter((key) => isSettingKey(key) && !(isEntry && key === "enabled"));
+    if (isOurs && keys.length > 0) found.push({ place, keys });
+    for (const [key, inner] of Object.entries(fields)) look(inner, [...path, key], isOurs || ownName.test(key));
+  };
+  look(config, [], false);
+  return found;
 }
 
 /** By id. As in the host, models.json takes precedence over the config. */

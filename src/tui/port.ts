@@ -54,7 +54,7 @@ export interface Prompts {
   readonly problems: ReadonlyMap<TemplateName, Error>;
 }
 
-export type Surroundings = Pick<Status, "settings" | "prompts" | "backups">;
+export type Surroundings = Pick<Status, "settings" | "misplaced" | "prompts" | "backups">;
 
 export interface Transcript {
   readonly path: string;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { settings } from "../../src/core/model/settings.ts";
 import { createFolder, lcm, ok } from "./program.ts";
 import type { Place } from "./program.ts";
 
@@ -100,5 +101,87 @@ describe("the plugin's config", () => {
       [["info", "unknown_setting"]],
     );
     assert.deepEqual(ok(place, "doctor", "1", "--json").json.findings, []);
+  });
+});
+
+describe("lcm settings", () => {
+  const row = (place: Place, key: string) =>
+    ok(place, "settings", "--json").json.settings.find((each: { key: string }) => each.key === key);
+
+  it("shows every setting, its value, where it comes from and what was overruled", () => {
+    const place = createPlace(configured({ freshTailCount: 7, contextThreshold: 0.5 }), { LCM_FRESH_TAIL_COUNT: "9" });
+    const { json } = ok(place, "settings", "--json");
+    assert.deepEqual(
+      json.settings.map(({ key }: { key: string }) => key),
+      Object.keys(settings),
+    );
+    assert.deepEqual(json.file, { path: join(place.state, "openclaw.json"), exists: true, problem: null });
+    assert.deepEqual(row(place, "freshTailCount"), {
+      key: "freshTailCount",
+      variable: "LCM_FRESH_TAIL_COUNT",
+      configKey: "plugins.entries.lossless-claw.config.freshTailCount",
+      value: 9,
+      default: 32,
+      source: "environment",
+      overruled: [{ source: "plugin config", value: 7 }],
+    });
+    assert.deepEqual(
+      [row(place, "contextThreshold").source, row(place, "enabled").source],
+      ["plugin config", "default"],
+    );
+    const { stdout, stderr } = ok({ ...place, env: { ...place.env, COLUMNS: "80" } }, "settings");
+    assert.match(stdout, /^freshTailCount +9 +LCM_FRESH_TAIL_COUNT, overrides 7 in config$/m);
+    assert.match(stdout, /^contextThreshold +0\.5 +config$/m);
+    assert.match(stdout, /^databasePath +not set +default$/m);
+    assert.match(stdout, /^config +.*openclaw\.json\n.*plugins\.entries\.lossless-claw\.config$/m);
+    assert.equal(stderr, "");
+    const tooLong = stdout.split("\n").filter((line) => line.length > 80 && !line.includes(place.state));
+    assert.deepEqual(tooLong, []);
+  });
+
+  it("reports a config that is missing or broken, unknown keys and unknown variables", () => {
+    const none = { state: createFolder(), env: { LCM_FRESH_TAIL: "9", LCM_DEBUG: "" } };
+    const missing = ok(none, "settings");
+    assert.match(missing.stdout, /openclaw\.json \(missing\)/);
+    assert.equal(missing.stderr, "note: not a setting, and ignored: LCM_FRESH_TAIL in the environment\n");
+    writeFileSync(join(none.state, "openclaw.json"), "{ no config");
+    assert.match(ok(none, "settings").stdout, /openclaw\.json \(openclaw\.json is not valid JSON\)/);
+    writeFileSync(join(none.state, "openclaw.json"), configured({ oldFlag: 1 }));
+    assert.match(ok(none, "settings").stderr, /ignored: oldFlag in config\n/);
+  });
+
+  const misplaced: readonly (readonly [place: string, config: object])[] = [
+    ["plugins.config.lossless-claw", { plugins: { config: { "lossless-claw": { freshTailCount: 7 } } } }],
+    ["plugins.lossless-claw.config", { plugins: { "lossless-claw": { config: { freshTailCount: 7 } } } }],
+    [
+      "plugins.entries.lossless-claw",
+      { plugins: { entries: { "lossless-claw": { enabled: true, freshTailCount: 7 } } } },
+    ],
+    [
+      "plugins.entries.lossless_claw.config",
+      { plugins: { entries: { lossless_claw: { config: { freshTailCount: 7 } } } } },
+    ],
+    ["lossless-claw", { "lossless-claw": { freshTailCount: 7 } }],
+  ];
+  for (const [where, config] of misplaced)
+    it(`reports settings at ${where}, which nothing reads, as do status and doctor`, () => {
+      const place = createPlace(JSON.stringify(config));
+      const words = new RegExp(
+        `freshTailCount at ${where.replaceAll(".", "\\.")} is not read; move it to plugins\\.entries\\.lossless-claw\\.config`,
+      );
+      const { json } = ok(place, "settings", "--json");
+      assert.deepEqual(json.misplaced, [{ place: where, keys: ["freshTailCount"] }]);
+      assert.equal(row(place, "freshTailCount").value, 32);
+      assert.match(ok(place, "settings").stderr, words);
+      assert.match(ok(place, "status").stdout.replace(/\s+/g, " "), words);
+      assert.match(ok(place, "doctor").stdout.replace(/\s+/g, " "), words);
+      const [finding] = ok(place, "doctor", "--json").json.findings;
+      assert.deepEqual([finding.severity, finding.code, finding.subject], ["info", "misplaced_setting", where]);
+    });
+
+  it("reports no misplaced settings where there are none", () => {
+    const place = createPlace(configured({ freshTailCount: 7, enabled: true }));
+    assert.deepEqual(ok(place, "settings", "--json").json.misplaced, []);
+    assert.equal(ok(place, "settings").stderr, "");
   });
 });

@@ -34,6 +34,9 @@ export interface CommandContext {
   /** Whether errors are shown with their stack. */
   readonly debug: boolean;
   settings(): Promise<ResolvedSettings>;
+  configFile(): Promise<ConfigFile>;
+  /** The names of the variables in the environment. */
+  variables(): readonly string[];
   /**
    * The model that writes summaries: the one named here, else the configured one; null if there is none. Makes no call and
    * reads no key. Throws `invalid` for a malformed name.
@@ -52,6 +55,14 @@ export interface CommandContext {
   confirm(question: string): Promise<boolean>;
   /** Called once, with the exit status. */
   finish(status: number): void;
+}
+
+/** The host's config file. */
+export interface ConfigFile {
+  readonly path: string;
+  readonly exists: boolean;
+  /** Why it cannot be used; then all settings but those in the environment are defaults. */
+  readonly problem: string | null;
 }
 
 /** Override the settings. */

@@ -1,6 +1,7 @@
 /** `lcm doctor`: checks the stored data, and fixes findings whose correct value can be derived. */
 
 import { LcmError } from "../../core/base/errors.ts";
+import { misplacedWords, type ResolvedSettings } from "../../core/model/settings.ts";
 import { isSound, type Inspection } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isNothing, type FixPlan } from "../../core/maintenance/apply-fix.ts";
@@ -58,7 +59,7 @@ interface Examined {
 }
 
 async function examine(session: Session, lcm: Lcm, only: Conversation | null): Promise<Examined> {
-  const { unknownKeys } = await session.context.settings();
+  const settings = await session.context.settings();
   const progress = session.progress("checking");
   const { findings, checked } = await lcm
     .examine(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
@@ -66,16 +67,21 @@ async function examine(session: Session, lcm: Lcm, only: Conversation | null): P
   return {
     sound: isSound(findings),
     checked,
-    findings: only === null ? [...findings, ...unknownSettings(unknownKeys)] : findings,
+    findings: only === null ? [...findings, ...settingFindings(settings)] : findings,
   };
 }
 
 /** Configs outlive the settings of older versions, so this is informational. */
-function unknownSettings(keys: readonly string[]): readonly ReportedFinding[] {
-  if (keys.length === 0) return [];
-  const message = `the plugin config has unknown settings, which are ignored: ${keys.join(", ")}`;
+function settingFindings({ unknownKeys, misplaced }: ResolvedSettings): readonly ReportedFinding[] {
+  const info = { severity: "info", conversation: null, remedy: null } as const;
+  const unknown = `the plugin config has unknown settings, which are ignored: ${unknownKeys.join(", ")}`;
   return [
-    { severity: "info", code: "unknown_setting", conversation: null, subject: "plugin config", message, remedy: null },
+    ...(unknownKeys.length === 0
+      ? []
+      : [{ ...info, code: "unknown_setting", subject: "plugin config", message: unknown } as const]),
+    ...misplaced.map(
+      (each) => ({ ...info, code: "misplaced_setting", subject: each.place, message: misplacedWords(each) }) as const,
+    ),
   ];
 }
 

@@ -30,6 +30,7 @@ import { repairCommand } from "./repair.ts";
 import { restoreCommand } from "./restore.ts";
 import { rewriteCommand } from "./rewrite.ts";
 import type { CommandContext } from "./_session.ts";
+import { settingsCommand } from "./settings.ts";
 import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
 import { transplantCommand } from "./transplant.ts";
@@ -42,7 +43,15 @@ export type { CommandContext } from "./_session.ts";
 const groups = [
   {
     heading: "Inspect:",
-    commands: [tuiCommand, statusCommand, conversationsCommand, messagesCommand, contextCommand, dagCommand],
+    commands: [
+      tuiCommand,
+      statusCommand,
+      conversationsCommand,
+      messagesCommand,
+      contextCommand,
+      dagCommand,
+      settingsCommand,
+    ],
   },
   {
     heading: "Recall:",

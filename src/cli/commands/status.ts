@@ -18,13 +18,15 @@ export const statusCommand = defineCommand({
     ["lcm status --db old.db --json", "another database, as JSON"],
   ],
   async run(session) {
-    const settings = changedSettings(await session.context.settings());
+    const resolved = await session.context.settings();
+    const settings = changedSettings(resolved);
     return await withLcm(session, "read", async (lcm) => {
       const status = {
         ...(await readStatus(lcm)),
         model: await modelOf(session),
         prompts: await session.context.prompts(),
         settings,
+        misplaced: resolved.misplaced,
         backups: session.database.backups(),
       };
       if (session.json) session.printJson(toJson(status));
@@ -64,6 +66,7 @@ function toJson(status: Status & { readonly prompts: PromptFiles }): unknown {
     usageLast24h: usage,
     spend,
     settings: status.settings,
+    misplacedSettings: status.misplaced,
     backups: status.backups,
   };
 }

@@ -62,6 +62,7 @@ export function settingsMarkdown(): string {
 Set these with environment variables or in the plugin's config. The variable takes precedence, then the config,
 then the default. An empty variable counts as not set. A wrong value is an error that names the setting, its value and
 the valid values. Keys that are not listed here are ignored; \`lcm doctor\` reports them.
+\`lcm settings\` shows every value and where it comes from.
 
 \`\`\`json
 { "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }

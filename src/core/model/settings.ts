@@ -4,6 +4,7 @@
  */
 
 import { assert, LcmError } from "../base/errors.ts";
+import { listed } from "../base/format.ts";
 import type { JsonObject } from "../base/json.ts";
 
 /** Large enough to mean "never", and small enough to be exact. */
@@ -174,6 +175,8 @@ type Bounds = readonly [least: number, most: number];
 
 export type SettingKey = keyof typeof settings;
 
+export const isSettingKey = (key: string): key is SettingKey => Object.hasOwn(settings, key);
+
 export type Settings = { readonly [K in SettingKey]: ValueOf<(typeof settings)[K]> };
 
 type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
@@ -195,8 +198,17 @@ export type SettingSource = "environment" | "plugin config" | "default";
 export interface ResolvedSettings {
   readonly values: Settings;
   readonly sources: Readonly<Record<SettingKey, SettingSource>>;
+  /** What the plugin config sets but the environment overrules. */
+  readonly overruled: Readonly<Partial<Record<SettingKey, unknown>>>;
   /** Keys of the plugin config that are not settings. Configs of the older program have some, so they are allowed. */
   readonly unknownKeys: readonly string[];
+  readonly misplaced: readonly MisplacedSettings[];
+}
+
+/** Settings at a place of the host's config that nothing reads. */
+export interface MisplacedSettings {
+  readonly place: string;
+  readonly keys: readonly string[];
 }
 
 /**
@@ -208,8 +220,10 @@ export interface ResolvedSettings {
 export function resolveSettings(given: {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly config: Readonly<Record<string, unknown>>;
+  readonly misplaced?: readonly MisplacedSettings[];
 }): ResolvedSettings {
   const values: Record<string, Value> = {};
+  const overruled: Record<string, unknown> = {};
   const sources: Record<string, SettingSource> = {};
   for (const [key, setting] of rows) {
     const text = given.env[envOf(key)];
@@ -217,6 +231,7 @@ export function resolveSettings(given: {
     if (text !== undefined && text.trim() !== "") {
       const value = kinds[setting.kind].fromText(text);
       sources[key] = "environment";
+      if (written !== undefined) overruled[key] = written;
       values[key] = fits(setting, value) ? value : refuse(key, setting, "environment", text);
     } else if (written !== undefined && !(written === null && setting.default === null)) {
       sources[key] = "plugin config";
@@ -228,7 +243,8 @@ export function resolveSettings(given: {
   }
   assert(isSettings(values) && namesEverySetting(sources), "the table makes every setting");
   checkTogether(values, sources);
-  return { values, sources, unknownKeys: Object.keys(given.config).filter((key) => !Object.hasOwn(settings, key)) };
+  const unknownKeys = Object.keys(given.config).filter((key) => !isSettingKey(key));
+  return { values, sources, overruled, unknownKeys, misplaced: given.misplaced ?? [] };
 }
 
 export interface ChangedSetting {
@@ -245,6 +261,12 @@ export function changedSettings({ values, sources }: ResolvedSettings): readonly
     .filter((key) => sources[key] !== "default")
     .map((key) => ({ key, env: envOf(key), value: values[key], source: sources[key] }));
 }
+
+export const misplacedWords = ({ place, keys }: MisplacedSettings): string =>
+  `${listed(keys)} at ${place} ${keys.length === 1 ? "is" : "are"} not read; move ${keys.length === 1 ? "it" : "them"} to ${pluginConfigPlace}`;
+
+/** Where the host keeps the plugin config. */
+export const pluginConfigPlace = "plugins.entries.lossless-claw.config";
 
 export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 

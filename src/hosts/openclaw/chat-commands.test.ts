@@ -9,7 +9,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
-import { resolveSettings } from "../../core/model/settings.ts";
+import { resolveSettings, type ResolvedSettings } from "../../core/model/settings.ts";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { runCommand } from "./chat-commands.ts";
@@ -34,18 +34,20 @@ afterEach(async () => {
 interface Given {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly misplaced?: ResolvedSettings["misplaced"];
   readonly openStore?: (path: string) => Promise<Store>;
 }
 
 function createRuntime({
   config = {},
   env = {},
+  misplaced = [],
   openStore = (path) => openSqlite({ path, now: () => now }),
 }: Given = {}): Runtime {
   const path = join(scratch, `${++files}.db`);
   const runtime = runtimeOf({
     path,
-    settings: resolveSettings({ env, config }),
+    settings: resolveSettings({ env, config, misplaced }),
     clock: { now: () => now },
     logger: quiet,
     openStore: async () => await openStore(path),
@@ -206,6 +208,14 @@ describe("guarantee 27: one status reports what is stored, pending, saved, spent
     assert.match(
       await say(runtime),
       /- While storing a turn: the disk is full \(2026-11-16 02:30 Asia\/Tokyo\)\. 2 earlier problems in OpenClaw's log/,
+    );
+  });
+
+  it("reports settings at a place that nothing reads", async () => {
+    const misplaced = [{ place: "plugins.config.lossless-claw", keys: ["freshTailCount", "timezone"] }];
+    assert.match(
+      await say(createRuntime({ misplaced })),
+      /- In `openclaw\.json`, freshTailCount and timezone at plugins\.config\.lossless-claw are not read; move them to plugins\.entries\./,
     );
   });
 

@@ -6,7 +6,7 @@ import { errorText } from "../../core/base/errors.ts";
 import { isSound, type Finding } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { StoreStatus } from "../../core/model/store.ts";
-import { changedSettings, type Settings } from "../../core/model/settings.ts";
+import { changedSettings, misplacedWords, type Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
 import { firstLine } from "../../core/base/excerpt.ts";
 import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
@@ -176,7 +176,7 @@ function concernsOf({ runtime, call, clock }: Request, state: State | null): rea
   const { usage, callsMax, breakers } = state?.spend ?? { usage: { calls: 0 }, callsMax: 1, breakers: [] };
   const trouble = runtime.troubles.at(-1);
   const earlier = runtime.troubles.length - 1;
-  const { unknownKeys } = runtime.settings;
+  const { unknownKeys, misplaced } = runtime.settings;
   return [
     slot !== engineId &&
       `OpenClaw's context engine is ${code(slot)}, so nothing new is stored; see \`plugins.slots.contextEngine\``,
@@ -194,6 +194,7 @@ function concernsOf({ runtime, call, clock }: Request, state: State | null): rea
         (earlier === 0 ? "" : `. ${plural(earlier, "earlier problem")} in OpenClaw's log`),
     unknownKeys.length > 0 &&
       `The plugin's config has unknown settings, which are ignored: ${unknownKeys.map(code).join(", ")}`,
+    ...misplaced.map((each) => `In \`openclaw.json\`, ${misplacedWords(each)}`),
   ].filter((concern) => concern !== false);
 }
 

@@ -5,10 +5,10 @@
 
 import { join, resolve } from "node:path";
 import { errorText } from "../../core/base/errors.ts";
-import { resolveSettings } from "../../core/model/settings.ts";
-import { fromHome, stateDirectoryIn } from "../../models/openclaw-files.ts";
+import { misplacedWords, resolveSettings } from "../../core/model/settings.ts";
+import { fromHome, misplacedSettingsIn, pluginConfigIn, stateDirectoryIn } from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
-import type { ContextEngine, HostConfig, PluginApi, ReadTranscript } from "./host-api.ts";
+import type { ContextEngine, PluginApi, ReadTranscript } from "./host-api.ts";
 import { packageVersion } from "../../package.ts";
 import { runtimeOf, type Runtime } from "./runtime.ts";
 import { createTool } from "./tools.ts";
@@ -44,14 +44,11 @@ export default {
         },
       });
     }
-    api.registerCli(
-      async ({ program, config }) => (await import("./cli.ts")).mount(program, { config: configIn(config) }),
-      {
-        descriptors: [
-          { name: "lcm", description: "Browse, search and maintain stored conversations", hasSubcommands: true },
-        ],
-      },
-    );
+    api.registerCli(async ({ program, config }) => (await import("./cli.ts")).mount(program, { config }), {
+      descriptors: [
+        { name: "lcm", description: "Browse, search and maintain stored conversations", hasSubcommands: true },
+      ],
+    });
     api.registerService({ id, start: () => undefined, stop: async () => await runtime().close() });
     api.on("session_end", async (event, context) => {
       if (event.reason === "deleted") await (await import("./hide-deleted.ts")).hideDeleted(runtime(), event, context);
@@ -60,7 +57,11 @@ export default {
 };
 
 function findRuntime(api: PluginApi): Runtime {
-  const settings = resolveSettings({ env: process.env, config: configIn(api.config) });
+  const { config } = api;
+  const misplaced = misplacedSettingsIn(config);
+  for (const each of misplaced) api.logger.warn(`openclaw.json: ${misplacedWords(each)}`);
+  // As the operator wrote it: in the config that the host passes on, defaults look as if they were set.
+  const settings = resolveSettings({ env: process.env, config: pluginConfigIn(config), misplaced });
   const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectoryIn(process.env), "lcm.db")));
   return runtimeOf({
     path,
@@ -97,6 +98,3 @@ async function createEngineFor(runtime: Runtime): Promise<ContextEngine> {
 
 const loadReading = async (): Promise<ReadTranscript> =>
   (await import("openclaw/plugin-sdk/session-transcript-runtime")).readSessionTranscriptRawDelta;
-
-/** As the operator wrote it: in the config that the host passes on, defaults look as if they were set. */
-const configIn = ({ plugins }: HostConfig): Readonly<Record<string, unknown>> => plugins?.entries?.[id]?.config ?? {};

@@ -71,6 +71,7 @@ const status: Status = {
   model: { name: "anthropic/claude", from: "LCM_SUMMARY_MODEL", problem: "there is no key" },
   prompts: { sources: { leaf: "built-in" }, problems: new Map() },
   settings: [{ key: "freshTailCount", env: "LCM_FRESH_TAIL_COUNT", value: 8, source: "environment" }],
+  misplaced: [],
   backups: [{ path: "/state/lcm.db.backup", bytes: 1_000 }],
 };
 
