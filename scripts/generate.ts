@@ -11,7 +11,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import packageJson from "../package.json" with { type: "json" };
 import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "../src/core/model/settings-docs.ts";
-import { applicationId, indexes, schemaVersion, tables } from "../src/store/sqlite/schema.ts";
+import { applicationId, indexes, schemaVersion, tables, views } from "../src/store/sqlite/schema.ts";
 import { searchTables } from "../src/store/sqlite/search-index.ts";
 import { expectation } from "../src/agent-tools/arguments.ts";
 import type { Parameter } from "../src/agent-tools/arguments.ts";
@@ -111,7 +111,7 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
     "What must be unique across conversations: each session's active conversation, and the last number given to a conversation and to a change.",
   conversations: "A segment of a session, from one reset to the next, with running totals.",
   messages:
-    "Every message the host sent, once per key. `envelope` and `entry` keep what the message had besides its text and parts; `moved` lists content that was moved to files.",
+    "Every message the host sent, once per key. `envelope` and `entry` keep what the message had besides its text and parts; `moved` lists content that was moved to files, and `checksum` is the CRC-32 of all of these.",
   message_parts:
     "The blocks a message is rebuilt from, in order. A block's text is the next `text_length` characters of the message's `content`.",
   summaries:
@@ -134,7 +134,12 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
   search_progress: "The version of the search index.",
+  checksum_backlog:
+    "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",
 };
+
+const viewsPurpose =
+  "For your own queries: two tables with the columns that the older plugin stored, computed. An item's time is that of its message or summary.";
 
 const searchPurpose =
   "The full-text index over the terms of each text. It stores no text; hits are read from the rows.";
@@ -143,7 +148,8 @@ function schemaMarkdown(): string {
   const database = new DatabaseSync(":memory:");
   try {
     // SQLite parses its own language best, and rejects an invalid schema here.
-    for (const statement of [...Object.values(tables), ...searchTables, ...indexes]) database.exec(statement);
+    for (const statement of [...Object.values(tables), ...searchTables, ...indexes, ...Object.values(views)])
+      database.exec(statement);
     const sections = Object.entries(tables).map(
       ([table, definition]) => `## ${table}\n\n${purposeOf(table)}\n\n${columnsOf(database, table, definition)}`,
     );
@@ -159,6 +165,12 @@ ${sections.join("\n\n")}
 ${searchPurpose}
 
 ${fenced(searchTables.filter((statement) => statement.startsWith("CREATE")))}
+
+## Views
+
+${viewsPurpose}
+
+${fenced(Object.values(views).map((statement) => statement.replaceAll(/\s+/g, " ").trim()))}
 
 ## Indexes
 

@@ -53,6 +53,7 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   },
   "Accidents and attacks do no harm": {
     32: "**Credentials and conversations go only to the configured host**: redirects are never followed, and answers are read up to a cap.",
+    33: "**Damage is noticed**: every stored text has a checksum that `lcm doctor`, an export and a restore verify.",
   },
 };
 

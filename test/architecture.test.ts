@@ -69,6 +69,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
     "store",
     [
       "script.ts",
+      "checksums.ts",
       "rows.ts",
       "totals.ts",
       "registry.ts",

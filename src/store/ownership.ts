@@ -23,6 +23,7 @@ const conditions = {
   expansion_grants: null,
   model_usage: null,
   search_progress: null,
+  checksum_backlog: null,
 } as const satisfies Readonly<Record<string, string | null>>;
 
 export type TableName = keyof typeof conditions;

@@ -1,5 +1,6 @@
 /** Converts rows to the types of the core. */
 
+import { isDamaged } from "./checksums.ts";
 import { levels, partTypes, roles } from "../core/model/types.ts";
 import type {
   Aside,
@@ -7,6 +8,7 @@ import type {
   ContextItem,
   Conversation,
   ConversationId,
+  Damage,
   Entry,
   FileId,
   Grant,
@@ -34,11 +36,11 @@ export { agentInKey as agentOf } from "../core/model/session-pattern.ts";
 export const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
 export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 
-/** Returns a function that checks a value against a list, as the table's CHECK does. */
-export function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {
+/** Returns a function that checks a value against a list, as the table's CHECK does. A damaged row reads as the first word. */
+export function wordOf<T extends string>(allowed: readonly [T, ...T[]]): (value: string, damage?: Damage) => T {
   const known = new Map<string, T>(allowed.map((word) => [word, word]));
-  return (value) => {
-    const found = known.get(value);
+  return (value, damage = {}) => {
+    const found = known.get(value) ?? (damage.isDamaged === true ? allowed[0] : undefined);
     if (found === undefined) throw new TypeError(`${value} is not one of ${allowed.join(", ")}`);
     return found;
   };
@@ -86,28 +88,42 @@ export function toContextItem(row: Row): ContextItem {
 /** The texts of the parts are slices of the message's text. */
 export function toMessage(row: Row, parts: readonly Row[]): Message {
   const content = text(row, "content");
+  const damage = isDamaged("messages", row, parts) ? damaged : {};
   return {
     id: asMessage(int(row, "message_id")),
     conversation: asConversation(int(row, "conversation_id")),
     seq: int(row, "seq"),
     key: text(row, "message_key"),
-    role: asRole(text(row, "role")),
+    role: asRole(text(row, "role"), damage),
     text: content,
-    parts: toParts(content, parts),
+    parts: toParts(content, parts, damage),
     tokens: int(row, "token_count"),
     at: time(row, "created_at"),
     envelope: textOrNull(row, "envelope"),
     entry: textOrNull(row, "entry"),
     parentKey: textOrNull(row, "parent_key"),
     aside: textOrNull(row, "aside") as Aside | null,
-    moved: toMoved(textOrNull(row, "moved")),
+    moved: toMoved(textOrNull(row, "moved"), damage),
+    ...damage,
   };
 }
 
-const toMoved = (json: string | null): readonly MovedContent[] =>
-  json === null ? [] : (JSON.parse(json) as readonly MovedContent[]);
+const damaged: Damage = { isDamaged: true };
 
-function toParts(content: string, rows: readonly Row[]): readonly Part[] {
+const toMoved = (json: string | null, damage: Damage): readonly MovedContent[] =>
+  json === null ? [] : (parse(json, damage) as readonly MovedContent[]);
+
+/** Of a damaged row, JSON that is none reads as an empty list. */
+function parse(json: string, { isDamaged: isOfDamaged }: Damage): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    if (isOfDamaged === true) return [];
+    throw error;
+  }
+}
+
+function toParts(content: string, rows: readonly Row[], damage: Damage): readonly Part[] {
   // Messages of the older program may have a text without parts.
   if (rows.length === 0) return content === "" ? [] : [{ ...plain, text: content }];
   let from = 0;
@@ -116,7 +132,7 @@ function toParts(content: string, rows: readonly Row[]): readonly Part[] {
     const own = typeof length === "number" ? content.slice(from, from + length) : null;
     if (own !== null) from += own.length + 1;
     return {
-      type: asPartType(text(row, "part_type")),
+      type: asPartType(text(row, "part_type"), damage),
       text: own,
       kept: textOrNull(row, "text_content"),
       toolCallId: textOrNull(row, "tool_call_id"),
@@ -135,9 +151,16 @@ export const toEntry = (row: Row): Entry => ({
   raw: text(row, "raw"),
   parentKey: textOrNull(row, "parent_key"),
   afterSeq: int(row, "after_seq"),
+  ...damageOf("transcript_entries", row),
 });
 
-export const toSummary = (row: Row): Summary => ({
+const damageOf = (table: "summaries" | "transcript_entries", row: Row): Damage =>
+  isDamaged(table, row) ? damaged : {};
+
+export const toSummary = (row: Row): Summary => toSummaryWith(row, damageOf("summaries", row));
+
+const toSummaryWith = (row: Row, damage: Damage): Summary => ({
+  ...damage,
   id: asSummary(text(row, "summary_id")),
   conversation: asConversation(int(row, "conversation_id")),
   depth: int(row, "depth"),
@@ -147,7 +170,7 @@ export const toSummary = (row: Row): Summary => ({
   earliestAt: timeOrNull(row, "earliest_at"),
   latestAt: timeOrNull(row, "latest_at"),
   descendants: int(row, "descendant_count"),
-  fileIds: toFileIds(text(row, "file_ids")),
+  fileIds: toFileIds(text(row, "file_ids"), damage),
   model: textOrNull(row, "model"),
   createdAt: time(row, "created_at"),
   revision: int(row, "revision"),
@@ -156,8 +179,8 @@ export const toSummary = (row: Row): Summary => ({
   rewriteReason: textOrNull(row, "rewrite_reason"),
 });
 
-const toFileIds = (json: string): readonly FileId[] => {
-  const value: unknown = JSON.parse(json);
+const toFileIds = (json: string, damage: Damage): readonly FileId[] => {
+  const value = parse(json, damage);
   return Array.isArray(value) ? value.filter((id): id is FileId => typeof id === "string") : [];
 };
 

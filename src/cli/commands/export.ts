@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
-import { messageName, type ConversationId } from "../../core/model/types.ts";
+import type { ConversationId } from "../../core/model/types.ts";
 import { checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
@@ -49,8 +49,7 @@ export const exportCommand = defineCommand({
 });
 
 function noteIncomplete(session: Session, exported: Exported): number {
-  for (const { message, reason } of exported.incomplete)
-    session.note(`${messageName(message)} is incomplete: ${reason}`);
+  for (const { subject, reason } of exported.incomplete) session.note(`${subject} is incomplete: ${reason}`);
   return statusOf(exported);
 }
 

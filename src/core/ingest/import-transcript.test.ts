@@ -8,6 +8,7 @@ import { LcmError } from "../base/errors.ts";
 import { exportTranscript } from "./export-transcript.ts";
 import { importTranscript } from "./import-transcript.ts";
 import type { ImportTarget, SourceLine } from "./import-transcript.ts";
+import { messageName } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import type { Json } from "../base/json.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -415,8 +416,8 @@ describe("exporting after a file was lost", () => {
       assert.match(lines[2] ?? "", /Cleo/);
       const [first] = await store.messages({ conversation: id, limit: 1 });
       assert.deepEqual(
-        step.value.map(({ message, reason }) => [message, reason.includes(ada?.id ?? "?")]),
-        [[first?.id, true]],
+        step.value.map(({ subject, reason }) => [subject, reason.includes(ada?.id ?? "?")]),
+        [[messageName(first?.id ?? assert.fail()), true]],
       );
     }, 80);
   });

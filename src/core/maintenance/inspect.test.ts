@@ -347,12 +347,16 @@ describe("the order after a fix", () => {
 
 describe("inspecting the file", () => {
   it("reports problems of the database engine and of references", () => {
-    assert.deepEqual(inspectFile({ problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0 }), []);
+    assert.deepEqual(
+      inspectFile({ problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0, unchecked: 0 }),
+      [],
+    );
     const findings = inspectFile({
       problems: ["row 3 missing from index"],
       dangling: [{ table: "turns", from: "1", to: "conversations" }],
       orphanedRows: { message_parts: 3 },
       orphanedSearchEntries: 2,
+      unchecked: 0,
     });
     assert.deepEqual(
       findings.map(({ code, subject, remedy }) => [code, subject, remedy]),

@@ -67,6 +67,8 @@ const kinds = {
   altered_file: ["error", "restore"],
   file_orphaned: ["info", "none"],
   damaged_file: ["error", "restore"],
+  damaged_text: ["error", "restore"],
+  checksums_pending: ["info", "none"],
 } as const satisfies Readonly<Record<string, readonly [Severity, Remedy]>>;
 
 export type FindingCode = keyof typeof kinds;
@@ -336,7 +338,7 @@ const unused = (id: SummaryId): PendingFinding =>
   finding("unused_summary", id, `${id} is unused: it is not in the context, and no summary was made from it`);
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
-  const { problems, dangling, orphanedRows, orphanedSearchEntries: entries } = integrity;
+  const { problems, dangling, orphanedRows, orphanedSearchEntries: entries, unchecked } = integrity;
   return [
     ...problems.map((problem) => finding("damaged_file", "database", problem)),
     ...dangling.map(({ table, from, to }) => {
@@ -349,8 +351,16 @@ export function inspectFile(integrity: Integrity): readonly Finding[] {
     ...(entries === 0
       ? []
       : [finding("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
+    ...(unchecked === 0 ? [] : [pendingChecksums(unchecked)]),
   ].map((each) => each(null));
 }
+
+const pendingChecksums = (rows: number): PendingFinding =>
+  finding(
+    "checksums_pending",
+    "checksums",
+    `${formatCount(rows)} rows have no checksum yet; they get one while a host runs`,
+  );
 
 export interface InspectProgress {
   readonly conversation: ConversationId;
@@ -375,7 +385,8 @@ export async function examine(
   const checked = { conversations: 0, messages: 0, summaries: 0 };
   for await (const id of eachConversation(store, only, onProgress)) {
     const skeleton = await store.skeleton(id);
-    findings.push([...inspectConversation(skeleton), ...(await unreadable(store, id))]);
+    const texts = [...(await unreadable(store, id)), ...(await damagedSummaries(store, skeleton))];
+    findings.push([...inspectConversation(skeleton), ...texts]);
     checked.conversations += 1;
     checked.messages += skeleton.recounted.messages;
     checked.summaries += skeleton.recounted.summaries;
@@ -403,25 +414,46 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
   const all: Finding[] = [];
   for (let afterSeq = 0; ;) {
     const page = await store.messages({ conversation: id, afterSeq, limit: messagesPerPage });
+    const isLast = page.length < messagesPerPage;
+    const upto = isLast ? Number.MAX_SAFE_INTEGER : (page.at(-1)?.seq ?? afterSeq);
+    const entries = (await store.entries(id, afterSeq, upto)).filter(({ isDamaged }) => isDamaged === true);
+    all.push(...entries.map(({ key }) => damagedText(`entry ${key}`)(id)));
     for (const message of page) {
       afterSeq = message.seq;
+      const subject = messageName(message.id);
+      if (message.isDamaged === true) {
+        all.push(damagedText(subject)(id));
+        continue;
+      }
       try {
         await restoreMessage(store, message);
       } catch (cause) {
-        const subject = messageName(message.id);
         const problem = `${subject} cannot be rebuilt: ${errorText(cause)}; ${onlyBackup}`;
         all.push(finding("unreadable_message", subject, problem)(id));
       }
     }
-    if (page.length < messagesPerPage) return all;
+    if (isLast) return all;
   }
 }
+
+const summariesPerPage = 500;
+
+async function damagedSummaries(store: Store, { conversation, summaries }: Skeleton): Promise<readonly Finding[]> {
+  const all: Finding[] = [];
+  for (let at = 0; at < summaries.length; at += summariesPerPage) {
+    const ids = summaries.slice(at, at + summariesPerPage).map(({ id }) => id);
+    const damaged = (await store.summaries({ ids })).filter(({ isDamaged }) => isDamaged === true);
+    all.push(...damaged.map(({ id }) => damagedText(id)(conversation.id)));
+  }
+  return all;
+}
+
+const damagedText = (subject: string): PendingFinding =>
+  finding("damaged_text", subject, `the stored text of ${subject} does not match its checksum; ${onlyBackup}`);
 
 /** Whether there is nothing for an operator to look at. */
 export const isSound = (findings: readonly Finding[]): boolean =>
   findings.every((finding) => finding.severity === "info");
-
-const levelsPerPage = 500;
 
 /** The levels of the summaries below normal. */
 export async function levelsOf(
@@ -432,8 +464,8 @@ export async function levelsOf(
     code === "summary_below_normal" && isSummaryId(subject) ? [subject] : [],
   );
   const levels = new Map<string, Level>();
-  for (let at = 0; at < ids.length; at += levelsPerPage)
-    for (const { id, level } of await store.summaries({ ids: ids.slice(at, at + levelsPerPage) }))
+  for (let at = 0; at < ids.length; at += summariesPerPage)
+    for (const { id, level } of await store.summaries({ ids: ids.slice(at, at + summariesPerPage) }))
       levels.set(id, level);
   return levels;
 }

@@ -39,6 +39,8 @@ export interface Integrity {
   readonly orphanedRows: Readonly<Record<string, number>>;
   /** Search entries whose row is missing. */
   readonly orphanedSearchEntries: number;
+  /** Rows of an earlier version that may have no checksum yet. */
+  readonly unchecked: number;
 }
 
 export interface DanglingReference {

@@ -156,7 +156,12 @@ export interface NewMessage {
 }
 
 /** A stored message. */
-export interface Message extends Omit<NewMessage, "aside"> {
+/** Set if a row no longer says what was stored: its checksum differs. It is read as far as possible. */
+export interface Damage {
+  readonly isDamaged?: true;
+}
+
+export interface Message extends Omit<NewMessage, "aside">, Damage {
   readonly id: MessageId;
   readonly conversation: ConversationId;
   readonly seq: number;
@@ -176,7 +181,7 @@ export interface NewEntry {
   readonly parentKey?: string | null;
 }
 
-export interface Entry extends NewEntry {
+export interface Entry extends NewEntry, Damage {
   /** The `seq` of the message it follows; 0 at the start. */
   readonly afterSeq: number;
 }
@@ -211,7 +216,7 @@ export interface NewSummary {
 }
 
 /** Text that represents its sources: a leaf (depth 0) messages, a condensed summary those of the depth below. */
-export interface Summary extends NewSummary {
+export interface Summary extends NewSummary, Damage {
   readonly id: SummaryId;
   readonly conversation: ConversationId;
   readonly depth: number;

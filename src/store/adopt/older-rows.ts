@@ -1,6 +1,7 @@
 /** The older program's rows: the columns we adopt from each table, and how their values are converted. */
 
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { summaryChecksum } from "../checksums.ts";
 import { agentOf } from "../rows.ts";
 import type { tables } from "../sqlite/schema.ts";
 import { parseTimestamp, type Timestamp } from "../../core/base/time.ts";
@@ -35,6 +36,7 @@ export function defineFunctions(db: DatabaseSync): void {
   db.function("lcm_time", pure, (value) => (value === null ? null : parseTimestamp(asText(value))));
   db.function("lcm_tokens", pure, (value) => renderedTokens(asText(value)));
   db.function("lcm_agent", pure, (key) => agentOf(asText(key)));
+  db.function("lcm_checksum", pure, (text, files) => summaryChecksum(asText(text), null, asText(files)));
   db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
 }
 

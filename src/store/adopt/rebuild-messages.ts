@@ -5,6 +5,7 @@ import { assert } from "../../core/base/errors.ts";
 import { conversationIn, partTypes, roles, type Part } from "../../core/model/types.ts";
 import { convertMessage, type ConvertedMessage, type OlderMessage, type OlderPart } from "./older-message.ts";
 import { asText, asTextOrNull, epoch, int, adopted, type Row, type AdoptedTable } from "./older-rows.ts";
+import { messageChecksum } from "../checksums.ts";
 import { asMessage } from "../rows.ts";
 import { newId } from "../sqlite/renumber.ts";
 import { parseTimestamp, type Timestamp } from "../../core/base/time.ts";
@@ -140,7 +141,11 @@ function* withParts(
   yield { row: null, own: takeWhile(() => true) };
 }
 
-const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelope }: ConvertedMessage): Row => ({
+const rowOfMessage = (
+  row: Row,
+  message: OlderMessage,
+  { content, tokens, envelope, parts }: ConvertedMessage,
+): Row => ({
   message_id: int(row, "id"),
   conversation_id: int(row, "conversation_id"),
   role: message.role,
@@ -151,6 +156,7 @@ const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelo
   message_key: message.key,
   envelope,
   aside: isNote(message) ? "note" : null,
+  checksum: messageChecksum({ role: message.role, content, envelope, entry: null, moved: null }, parts),
 });
 
 const rowOfPart = ({ id, ordinal }: PartRow, part: Part): Row => ({

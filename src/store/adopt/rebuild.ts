@@ -15,7 +15,7 @@ import { asText, defineFunctions, epoch, insertFrom, int, adopted, adoptedTables
 import type { AdoptedTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
-import { indexes, tables } from "../sqlite/schema.ts";
+import { indexes, tables, views } from "../sqlite/schema.ts";
 import { searchTables } from "../sqlite/search-index.ts";
 import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/renumber.ts";
 import { summaryGraph } from "../maintenance/inspect-facts.ts";
@@ -51,7 +51,7 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   const summaries = deriveFacts(db);
   totalConversations(db);
   dropNewIds(db);
-  for (const statement of searchTables) db.exec(statement);
+  for (const statement of [...searchTables, ...Object.values(views)]) db.exec(statement);
   stampVersion(db);
   return { ...copied, summaries };
 }
@@ -179,6 +179,7 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
   const has = columnsOf(db, older);
   const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
   const createdAt = "coalesce(lcm_time(o.created_at), '')";
+  const fileIds = has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'";
   db.exec(
     insertFrom("summaries", older, {
       summary_id: "o.summary_id",
@@ -191,9 +192,10 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
       latest_at: `lcm_time(${column("latest_at")})`,
       created_at: createdAt,
       updated_at: createdAt,
-      file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
+      file_ids: fileIds,
       model: `nullif(${column("model")}, 'unknown')`,
       level: "lcm_level(o.content)",
+      checksum: `lcm_checksum(o.content, ${fileIds})`,
       search_id: `(o.conversation_id << 24)
         + row_number() OVER (PARTITION BY o.conversation_id ORDER BY ${createdAt}, o.rowid)`,
     }),

@@ -10,6 +10,7 @@ import { forgottenMark, messageIdOf, seqOf } from "../../core/model/types.ts";
 import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Part } from "../../core/model/types.ts";
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
+import { entryChecksum, messageChecksum } from "../checksums.ts";
 import { checkNumber } from "../registry.ts";
 import { count, first, int, sql, text, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
@@ -204,19 +205,25 @@ const contentOf = (item: Appendable): string =>
   item.kind === "message" ? textOfParts(item.message.parts) : item.entry.raw;
 
 /** The statements that store a message with its parts. */
-const messageRows = (
+function messageRows(
   id: MessageId,
   conversation: ConversationId,
   message: NewMessage,
   now: Timestamp,
-): readonly Statement[] => [
-  sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
-                            message_key, parent_key, envelope, entry, aside, moved)
-      VALUES (${id}, ${conversation}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
-              ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
-              ${message.entry}, ${message.aside ?? null}, ${movedToText(message.moved)})`,
-  ...partRows(id, conversation, message.parts),
-];
+): readonly Statement[] {
+  const { role, parts, envelope, entry } = message;
+  const content = textOfParts(parts);
+  const moved = movedToText(message.moved);
+  const checksum = messageChecksum({ role, content, envelope, entry, moved }, parts);
+  return [
+    sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
+                              message_key, parent_key, envelope, entry, aside, moved, checksum)
+        VALUES (${id}, ${conversation}, ${role}, ${content}, ${message.tokens}, ${message.at}, ${Date.parse(now)},
+                ${message.key}, ${message.parentKey ?? null}, ${envelope}, ${entry}, ${message.aside ?? null}, ${moved},
+                ${checksum})`,
+    ...partRows(id, conversation, parts),
+  ];
+}
 
 export const partRows = (id: MessageId, conversation: ConversationId, parts: readonly Part[]): readonly Statement[] =>
   parts.map(
@@ -231,6 +238,8 @@ export const movedToText = (moved: readonly MovedContent[] = []): string | null 
   moved.length === 0 ? null : JSON.stringify(moved);
 
 export function* insertEntry(id: ConversationId, entry: NewEntry, afterSeq: number): Script<void> {
-  yield sql`INSERT INTO transcript_entries (conversation_id, entry_key, parent_key, after_seq, entry_type, created_at, raw)
-            VALUES (${id}, ${entry.key}, ${entry.parentKey ?? null}, ${afterSeq}, ${entry.type}, ${entry.at}, ${entry.raw})`;
+  yield sql`INSERT INTO transcript_entries (conversation_id, entry_key, parent_key, after_seq, entry_type, created_at, raw,
+                                            checksum)
+            VALUES (${id}, ${entry.key}, ${entry.parentKey ?? null}, ${afterSeq}, ${entry.type}, ${entry.at}, ${entry.raw},
+                    ${entryChecksum(entry.raw)})`;
 }

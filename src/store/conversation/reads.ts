@@ -69,7 +69,7 @@ export const reads = {
         range === null
           ? yield sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM json_each(${selection.ids}))`
           : yield sql`SELECT message_id, conversation_id, seq, role, content, token_count, created_at, message_key, parent_key,
-                             envelope, entry, aside, moved
+                             envelope, entry, aside, moved, checksum
                       FROM messages WHERE message_id BETWEEN ${range.first} AND ${range.last}`;
       const found = yield* withParts(rows);
       return inOrder(selection.ids, found, ({ id }) => id);

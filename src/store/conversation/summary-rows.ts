@@ -2,8 +2,9 @@
 
 import { idIn } from "../../core/model/types.ts";
 import type { ContextItem, ConversationId, NewSummary, SummaryId } from "../../core/model/types.ts";
+import { isDamaged, summaryChecksum } from "../checksums.ts";
 import { checkNumber, freshDigits } from "../registry.ts";
-import { count, sql, type Script, type ScriptDeps } from "../script.ts";
+import { count, int, sql, text, type Script, type ScriptDeps } from "../script.ts";
 
 /** A summary of a run: its depth, time range and descendants follow from the run's items. */
 export function* insertSummary(
@@ -23,13 +24,14 @@ export function* insertSummary(
     : sql`SELECT min(earliest_at) AS earliest, max(latest_at) AS latest, sum(descendant_count + 1) AS below FROM summaries
           WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${sourceIds}))`;
   const [facts] = yield range;
+  const fileIds = JSON.stringify(summary.fileIds);
   yield sql`INSERT INTO summaries (search_id, summary_id, conversation_id, kind, depth, content, token_count, earliest_at,
                                    latest_at, descendant_count, created_at, updated_at, file_ids, model, level,
-                                   previous_context)
+                                   previous_context, checksum)
             VALUES (${yield* freshSearchId(id)}, ${summaryId}, ${id}, ${isLeaf ? "leaf" : "condensed"}, ${depth},
                     ${summary.text}, ${summary.tokens}, ${facts?.["earliest"] ?? null}, ${facts?.["latest"] ?? null},
-                    ${facts?.["below"] ?? 0}, ${now}, ${now}, ${JSON.stringify(summary.fileIds)}, ${summary.model},
-                    ${summary.level}, ${summary.previousContext})`;
+                    ${facts?.["below"] ?? 0}, ${now}, ${now}, ${fileIds}, ${summary.model}, ${summary.level},
+                    ${summary.previousContext}, ${summaryChecksum(summary.text, summary.previousContext, fileIds)})`;
   if (isLeaf) {
     yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
               SELECT ${id}, ${summaryId}, value, key FROM json_each(${sourceIds})`;
@@ -54,12 +56,21 @@ export function* copySummary(
   const isCarried = Number(how === "carried");
   yield sql`INSERT INTO summaries (search_id, summary_id, conversation_id, kind, depth, content, token_count, earliest_at,
               latest_at, descendant_count, created_at, updated_at, file_ids, model, level, previous_context,
-              carried_from, rewrite_reason)
+              carried_from, rewrite_reason, checksum)
             SELECT ${yield* freshSearchId(to)}, ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at,
               descendant_count, created_at, ${deps.now()}, file_ids, model, level, iif(${isCarried}, NULL, previous_context),
-              iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason
+              iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason,
+              iif(${isCarried}, ${yield* carriedChecksum(id)}, checksum)
             FROM summaries WHERE summary_id = ${id}`;
   return copy;
+}
+
+/** Of its text without its previous context. A damaged text keeps a checksum that it does not match. */
+function* carriedChecksum(id: SummaryId): Script<number | null> {
+  const [row] = yield sql`SELECT content, previous_context, file_ids, checksum FROM summaries WHERE summary_id = ${id}`;
+  if (row === undefined) return null;
+  if (isDamaged("summaries", row)) return int(row, "checksum");
+  return summaryChecksum(text(row, "content"), null, text(row, "file_ids"));
 }
 
 /** The number under which search knows a summary. */

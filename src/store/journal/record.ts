@@ -1,11 +1,12 @@
 /**
  * Journals the steps of a change as images of the rows it touched, before and after, and writes such images back.
- * Totals and search entries are derived from the rows, so no image contains them.
+ * Totals, checksums and search entries are derived from the rows, so no image contains them.
  */
 
 import type { PartOf } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../../core/model/types.ts";
+import { renewChecksum } from "../checksums.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { freshSearchId } from "../conversation/summary-rows.ts";
 import { freshNumber } from "../registry.ts";
@@ -140,13 +141,14 @@ function* traceOf(
   return { rows, conversation: yield* stateOf(conversation) };
 }
 
-const generated: ReadonlySet<string> = new Set(["part_id", "seq"]);
+/** Computed by the database, or again when the row is written. */
+const derived: ReadonlySet<string> = new Set(["part_id", "seq", "checksum"]);
 
 /** The row with this key: these columns, or all except the key; null if there is none. */
 export function* rowAt(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
   const [row] = yield statement(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
   if (row === undefined) return null;
-  const names = columns ?? Object.keys(row).filter((name) => !(name in key) && !generated.has(name));
+  const names = columns ?? Object.keys(row).filter((name) => !(name in key) && !derived.has(name));
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 }
 
@@ -180,7 +182,7 @@ function* put(
   for (const image of links) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
   for (const { image, was } of rows)
     if (image.columns !== null && (was === null || "content" in image.columns))
-      yield* reindex(image.table === "messages" ? "messages" : "summaries", idIn(image));
+      yield* derive(image.table === "messages" ? "messages" : "summaries", idIn(image));
   if (conversation === null) return;
   const totalsAfter = yield* totalsOf(conversation, images);
   const names = Object.keys(totalsAfter) as readonly (keyof Totals)[];
@@ -191,6 +193,12 @@ function* put(
                 SELECT max(created_at) FROM messages WHERE conversation_id = ${conversation})
               WHERE conversation_id = ${conversation}`;
   }
+}
+
+/** Brings what follows from the text of a row up to date. */
+function* derive(table: "messages" | "summaries", id: number | string): Script<void> {
+  yield* renewChecksum(table, id);
+  yield* reindex(table, id);
 }
 
 function* remove(table: Table, key: Columns): Script<void> {

@@ -20,6 +20,7 @@ import {
 import type { Redacted } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
+import { renewChecksum } from "../checksums.ts";
 import { journalStep } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
@@ -246,6 +247,7 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
               entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
   yield partRows(old.id, old.conversation, left.parts);
+  yield* renewChecksum("messages", old.id);
   yield* reindexRow("messages", old.id, left.text);
   const change = left.tokens - old.tokens;
   const shown = yield* count(
@@ -278,6 +280,7 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
               rewrite_reason = ${reason}, revision = revision + 1
             WHERE summary_id = ${id}`;
+  yield* renewChecksum("summaries", id);
   yield* reindex("summaries", id);
   const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
   yield* adjustTotals(deps, summary.conversation, { contextTokens: shown * (tokens - summary.tokens) });
@@ -326,8 +329,10 @@ const rowsContaining = (
 function* forgetInOtherColumns(scope: ConversationId | null, secret: string): Script<void> {
   for (const each of otherColumns) {
     const update = `UPDATE ${each.table} SET ${each.column} = ? WHERE ${each.id} = ?`;
-    for (const { id, value } of yield* rowsContaining(each, scope, secret))
+    for (const { id, value } of yield* rowsContaining(each, scope, secret)) {
       yield statement(update, [each.redact(value, secret), id]);
+      if (each.table === "transcript_entries") yield* renewChecksum(each.table, id);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../../core/model/types.ts";
 import { levels } from "../../core/model/types.ts";
 import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
+import { backlogRows } from "../checksums.ts";
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
@@ -197,7 +198,8 @@ export function* integrity(): Script<Integrity> {
     if (rows > 0) counts[table] = rows;
   }
   const { messages, summaries } = yield* orphanedEntries();
-  return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
+  const orphanedSearchEntries = messages.length + summaries.length;
+  return { problems, dangling, orphanedRows: counts, orphanedSearchEntries, unchecked: yield* backlogRows() };
 }
 
 /** Conditions for parts, links and context items whose owner does not exist. */

@@ -227,9 +227,9 @@ function* copyMessages(
     copies.set(id, messageId);
     if (at > newest) newest = at;
     yield sql`INSERT INTO messages (message_id, conversation_id, role, content, token_count, created_at, stored_at,
-                message_key, envelope, entry, aside, moved, copied_from)
+                message_key, envelope, entry, aside, moved, copied_from, checksum)
               SELECT ${messageId}, ${target}, role, content, token_count, created_at, ${Date.parse(deps.now())},
-                ${`copy:${batch}:${id}`}, envelope, entry, NULL, moved, ${origin}
+                ${`copy:${batch}:${id}`}, envelope, entry, NULL, moved, ${origin}, checksum
               FROM messages WHERE message_id = ${id}`;
     yield sql`INSERT INTO message_parts (conversation_id, message_id, ordinal, part_type, text_length, text_content,
                 tool_call_id, tool_name, metadata)

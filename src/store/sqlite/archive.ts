@@ -64,6 +64,7 @@ function copyRows(from: string, conversations: readonly ConversationId[], draft:
   inTransaction(db, () => {
     for (const { table, isOwn } of ownedTables) copy(table, isOwn, JSON.stringify(conversations));
     copy("registry", "kind <> 'session'"); // So that numbers are not reused.
+    copy("checksum_backlog", "true");
     copy(
       "large_files",
       `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (

@@ -1,13 +1,19 @@
-/** Indexes new rows in small batches and checkpoints the write-ahead log, between calls and never inside one. */
+/**
+ * Indexes new rows in small batches, writes missing checksums and checkpoints the write-ahead log, between calls and
+ * never inside one.
+ */
 
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { checksumBatch, hasBacklog } from "../checksums.ts";
+import type { Script } from "../script.ts";
 import { indexBatch, unindexedRows } from "../search/indexing.ts";
 import { errcodeOf } from "./errors.ts";
 import type { Runner } from "./runner.ts";
 import { searchIndex } from "./search-index.ts";
 
 const rowsPerBatch = 256;
+const checkedPerBatch = 64;
 /** The log is checkpointed each time it has grown by this much. */
 const logBytesMax = 4 * 2 ** 20;
 
@@ -33,8 +39,13 @@ export function createHousekeeper(db: DatabaseSync, path: string, runner: Runner
     isScheduled = false;
     if (isStopped || db.isTransaction) return;
     try {
-      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) checkpoint();
-      else if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
+      const { unindexed, isUnchecked } = runner.atomically("BEGIN", pendingWork());
+      if (unindexed >= rowsPerBatch) {
+        if (tidy(rowsPerBatch) >= rowsPerBatch || isUnchecked) wake();
+        return;
+      }
+      if (isUnchecked && runner.atomically("BEGIN IMMEDIATE", checksumBatch(checkedPerBatch))) wake();
+      checkpoint();
     } catch (error) {
       // Another process is writing, or the disk is full, which the next write reports to its caller. Search also reads
       // the rows that are not indexed yet.
@@ -49,4 +60,8 @@ export function createHousekeeper(db: DatabaseSync, path: string, runner: Runner
   };
   const stop = (): void => void (isStopped = true);
   return { tidy, wake, stop };
+}
+
+function* pendingWork(): Script<{ readonly unindexed: number; readonly isUnchecked: boolean }> {
+  return { unindexed: yield* unindexedRows(), isUnchecked: yield* hasBacklog() };
 }

@@ -131,6 +131,9 @@ function* mergeRows(path: string): Script<Omit<Merged, "files">> {
       [pairs],
     );
   }
+  // Rows of an earlier version may still be without checksums, and have any number here.
+  yield sql`INSERT OR REPLACE INTO main.checksum_backlog (table_name, after_id)
+            SELECT table_name, 0 FROM source.checksum_backlog`;
   const merged = conversations.map(({ to }) => to);
   yield sql`INSERT INTO registry (kind, session_key, agent_id, number)
             SELECT 'session', session_key, coalesce(agent_id, ''), conversation_id FROM conversations

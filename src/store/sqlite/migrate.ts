@@ -5,12 +5,16 @@ import { LcmError } from "../../core/base/errors.ts";
 import { kindOf } from "./file-kind.ts";
 import { pragma } from "./pragma.ts";
 import { inTransaction } from "./runner.ts";
-import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
+import { applicationId, indexes, schemaVersion, tables, views } from "./schema.ts";
 import { searchTables } from "./search-index.ts";
 import { upgradeToVersion2 } from "./version-2.ts";
+import { upgradeToVersion3 } from "./version-3.ts";
 
 /** Upgrade steps by the schema version they result in. */
-const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[2, upgradeToVersion2]]);
+const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([
+  [2, upgradeToVersion2],
+  [3, upgradeToVersion3],
+]);
 
 /** Safe if several processes open the database at once. */
 export function migrate(db: DatabaseSync, path: string): void {
@@ -30,7 +34,8 @@ export function migrate(db: DatabaseSync, path: string): void {
 }
 
 export function createSchema(db: DatabaseSync): void {
-  for (const statement of [...Object.values(tables), ...indexes, ...searchTables]) db.exec(statement);
+  const statements = [...Object.values(tables), ...indexes, ...searchTables, ...Object.values(views)];
+  for (const statement of statements) db.exec(statement);
   stampVersion(db);
 }
 

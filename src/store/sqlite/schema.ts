@@ -10,7 +10,7 @@
 
 import type { TableName } from "../ownership.ts";
 
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;
@@ -79,6 +79,7 @@ export const tables = {
       moved TEXT,
       copied_from INTEGER,
       late INTEGER,
+      checksum INTEGER,
       UNIQUE (conversation_id, message_id),
       UNIQUE (conversation_id, message_key),
       CHECK (message_id >> 24 = conversation_id)
@@ -122,6 +123,7 @@ export const tables = {
       previous_context TEXT,
       carried_from TEXT,
       rewrite_reason TEXT,
+      checksum INTEGER,
       UNIQUE (summary_id, conversation_id),
       CHECK (search_id >> 24 = conversation_id)
     )`,
@@ -194,6 +196,7 @@ export const tables = {
       entry_type TEXT NOT NULL,
       created_at TEXT,
       raw TEXT NOT NULL,
+      checksum INTEGER,
       UNIQUE (conversation_id, entry_key)
     )`,
   turns: `
@@ -261,6 +264,12 @@ export const tables = {
     CREATE TABLE search_progress (
       version INTEGER NOT NULL
     )`,
+  /** Tables with rows of an earlier version that have no checksum yet: those after this id. */
+  checksum_backlog: `
+    CREATE TABLE checksum_backlog (
+      table_name TEXT NOT NULL PRIMARY KEY,
+      after_id INTEGER NOT NULL
+    ) WITHOUT ROWID`,
 } as const satisfies Readonly<Record<TableName, string>>;
 
 export const indexes = [
@@ -286,3 +295,15 @@ export const indexes = [
   `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
   `CREATE INDEX journal_change_idx ON journal (change_id)`,
 ] as const;
+
+/** For people's own queries: these tables with the columns that the older program stored and we compute. */
+export const views = {
+  context_items_as_before: `
+    CREATE VIEW context_items_as_before AS
+    SELECT c.*, coalesce(m.created_at, s.created_at) AS created_at FROM context_items c
+      LEFT JOIN messages m USING (conversation_id, message_id)
+      LEFT JOIN summaries s USING (conversation_id, summary_id)`,
+  message_parts_as_before: `
+    CREATE VIEW message_parts_as_before AS
+    SELECT p.*, c.session_id FROM message_parts p JOIN conversations c USING (conversation_id)`,
+} as const;
