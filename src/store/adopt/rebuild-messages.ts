@@ -7,7 +7,7 @@ import { convertMessage, type ConvertedMessage, type OlderMessage, type OlderPar
 import { asText, asTextOrNull, epoch, int, adopted, type Row, type AdoptedTable } from "./older-rows.ts";
 import { messageChecksum } from "../checksums.ts";
 import { asMessage } from "../rows.ts";
-import { newId } from "../sqlite/renumber.ts";
+import { newId } from "../sqlite/versions/renumber.ts";
 import { parseTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { columnsOf, quoted } from "../sqlite/pragma.ts";
 

@@ -17,7 +17,7 @@ import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, tables, views } from "../sqlite/schema.ts";
 import { searchTables } from "../sqlite/search-index.ts";
-import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/renumber.ts";
+import { dropNewIds, mapMessageIds, newId, renumberOlderValues } from "../sqlite/versions/renumber.ts";
 import { summaryGraph } from "../maintenance/inspect-facts.ts";
 import { columnsOf, tableNames, quoted } from "../sqlite/pragma.ts";
 import { createRunner } from "../sqlite/runner.ts";

@@ -7,8 +7,8 @@ import { pragma } from "./pragma.ts";
 import { inTransaction } from "./runner.ts";
 import { applicationId, indexes, schemaVersion, tables, views } from "./schema.ts";
 import { searchTables } from "./search-index.ts";
-import { upgradeToVersion2 } from "./version-2.ts";
-import { upgradeToVersion3 } from "./version-3.ts";
+import { upgradeToVersion2 } from "./versions/version-2.ts";
+import { upgradeToVersion3 } from "./versions/version-3.ts";
 
 /** Upgrade steps by the schema version they result in. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([

@@ -4,8 +4,8 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
-import { columnsOf, tableNames } from "./pragma.ts";
-import { tables, views } from "./schema.ts";
+import { columnsOf, tableNames } from "../pragma.ts";
+import { tables, views } from "../schema.ts";
 
 const checked = ["messages", "summaries", "transcript_entries"];
 

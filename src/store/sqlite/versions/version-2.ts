@@ -4,13 +4,13 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
-import { isObject, parseObject, type Json, type JsonObject } from "../../core/base/json.ts";
-import { messageName, type MessageId } from "../../core/model/types.ts";
-import { columnsOf, tableNames } from "./pragma.ts";
+import { isObject, parseObject, type Json, type JsonObject } from "../../../core/base/json.ts";
+import { messageName, type MessageId } from "../../../core/model/types.ts";
+import { columnsOf, tableNames } from "../pragma.ts";
 import { dropNewIds, mapMessageIds, newId, newIdOf, renumberOlderValues, shiftOf } from "./renumber.ts";
 import type { LostMessage } from "./renumber.ts";
-import { indexes, tables } from "./schema.ts";
-import { searchTables } from "./search-index.ts";
+import { indexes, tables } from "../schema.ts";
+import { searchTables } from "../search-index.ts";
 
 /** Call inside a transaction, with foreign keys off. */
 export function upgradeToVersion2(db: DatabaseSync): void {

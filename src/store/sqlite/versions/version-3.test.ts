@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { contentsOf, rowsOf, tamper } from "../../../test/support/older-database.ts";
-import { makeScratch } from "../../../test/support/scratch.ts";
-import { inspect } from "../../core/maintenance/inspect.ts";
-import type { ConversationId } from "../../core/model/types.ts";
-import type { Store } from "../../core/model/store.ts";
-import { openSqlite } from "./store.ts";
+import { contentsOf, rowsOf, tamper } from "../../../../test/support/older-database.ts";
+import { makeScratch } from "../../../../test/support/scratch.ts";
+import { inspect } from "../../../core/maintenance/inspect.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
+import type { Store } from "../../../core/model/store.ts";
+import { openSqlite } from "../store.ts";
 
-const fixture = fileURLToPath(new URL("../../../test/fixtures/lcm-schema-2.db", import.meta.url));
+const fixture = fileURLToPath(new URL("../../../../test/fixtures/lcm-schema-2.db", import.meta.url));
 const scratch = makeScratch("version-3");
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -32,10 +32,8 @@ async function opened<T>(
 }
 
 const tables = ["messages", "summaries", "transcript_entries"];
-const unchecked = (path: string): readonly bigint[] =>
-  tables.map((table) =>
-    BigInt(rowsOf(path, `SELECT count(*) AS n FROM ${table} WHERE checksum IS NULL`)[0]?.["n"] as bigint),
-  );
+const unchecked = (path: string) =>
+  tables.map((table) => rowsOf(path, `SELECT count(*) AS n FROM ${table} WHERE checksum IS NULL`)[0]?.["n"]);
 const backlog = (path: string) => rowsOf(path, "SELECT * FROM checksum_backlog");
 
 /** Housekeeping goes on between calls, so a test only has to give it turns. */

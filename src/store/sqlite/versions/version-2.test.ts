@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { rowsOf } from "../../../test/support/older-database.ts";
-import { makeScratch } from "../../../test/support/scratch.ts";
-import { LcmError } from "../../core/base/errors.ts";
-import { inspect } from "../../core/maintenance/inspect.ts";
-import { messageIdOf, messageName } from "../../core/model/types.ts";
-import type { ConversationId, FileId, MessageId, SummaryId } from "../../core/model/types.ts";
-import type { Store } from "../../core/model/store.ts";
-import { openSqlite } from "./store.ts";
+import { rowsOf } from "../../../../test/support/older-database.ts";
+import { makeScratch } from "../../../../test/support/scratch.ts";
+import { LcmError } from "../../../core/base/errors.ts";
+import { inspect } from "../../../core/maintenance/inspect.ts";
+import { messageIdOf, messageName } from "../../../core/model/types.ts";
+import type { ConversationId, FileId, MessageId, SummaryId } from "../../../core/model/types.ts";
+import type { Store } from "../../../core/model/store.ts";
+import { openSqlite } from "../store.ts";
 
-const fixture = fileURLToPath(new URL("../../../test/fixtures/lcm-schema-1.db", import.meta.url));
+const fixture = fileURLToPath(new URL("../../../../test/fixtures/lcm-schema-1.db", import.meta.url));
 const scratch = makeScratch("version-2");
 after(() => rmSync(scratch, { recursive: true, force: true }));
 

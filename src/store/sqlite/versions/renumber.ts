@@ -1,8 +1,8 @@
 /** Maps message ids of earlier formats, numbered per file, to ids that contain their conversation. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { messageIdOf, type ConversationId, type MessageId } from "../../core/model/types.ts";
-import { columnsOf, tableNames } from "./pragma.ts";
+import { messageIdOf, type ConversationId, type MessageId } from "../../../core/model/types.ts";
+import { columnsOf, tableNames } from "../pragma.ts";
 
 /** A message that other rows refer to, but that has no row. */
 export interface LostMessage {
