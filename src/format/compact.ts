@@ -75,12 +75,9 @@ export function compactionLines(
 /** Aligns the plan with the result below it. */
 const padded = (name: string): string => padEnd(name, "folded".length);
 
-/** Passes below the usual limits depend on the results before them, so only the target is shown. */
 const targetLines = (plan: ShownCompaction): readonly string[] =>
   isMissed(plan, plan.tokensAfter)
-    ? [
-        `then stricter passes, into the fresh tail if necessary, until ${formatCount(plan.targetTokens ?? 0)} tokens remain`,
-      ]
+    ? [`the target of ${formatCount(plan.targetTokens ?? 0)} tokens is out of reach: about this much remains`]
     : [];
 
 function nothingWords({ mode, due, targetTokens }: ShownCompaction, nothing: string): string {

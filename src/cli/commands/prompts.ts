@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { createFoldRun } from "../../core/compaction/fold-run.ts";
 import { Passes } from "../../core/compaction/passes.ts";
 import { rulesOf } from "../../core/compaction/choose-runs.ts";
 import type { CompletionRequest, Model } from "../../core/model/store.ts";
@@ -215,7 +216,8 @@ async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise
   const settings = { ...lcm.settings, summaryConcurrency: 1 };
   const recorder = createRecorder();
   const deps = { store: lcm.store, settings, templates, model: recorder, leftAlone: new Set<string>() };
-  const passes = new Passes(deps, { conversation: id, onRefusal: "wait" }, due);
+  const foldRun = createFoldRun(deps, { conversation: id, onRefusal: "wait" });
+  const passes = new Passes({ ...deps, foldRun }, { conversation: id }, due);
   const rules = rulesOf(settings, false, due.budget);
   // The recorder refuses, which ends the passes before anything is folded.
   if ((await passes.foldLeaves(rules, 1)) === null) await passes.condense(rules);

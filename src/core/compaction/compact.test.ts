@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import fc from "fast-check";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
@@ -14,6 +15,8 @@ import { createLcm } from "../lcm.ts";
 import type { Lcm, LcmDeps } from "../lcm.ts";
 import type { ConversationId } from "../model/types.ts";
 import type { Model } from "../model/store.ts";
+import { targetTokensOf } from "../summarize/source.ts";
+import type { PlannedPass } from "./plan-compaction.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -300,12 +303,54 @@ describe("compaction", () => {
     assert.deepEqual(await lcm.store.compactions(id, 5), []);
   });
 
-  it("stops folding as soon as the context is under the target", async () => {
-    const { lcm, id, live } = await ground({ model: model("good"), config: { summaryConcurrency: 1 } });
-    await live(30);
-    const before = promptTokens((await lcm.store.conversation(id))?.totals ?? assert.fail());
-    const report = await lcm.compact({ conversation: id, mode: "until_under", targetTokens: before - 1 });
-    assert.deepEqual([report.outcome.kind, report.passes.length], ["under", 1]);
+  for (const concurrency of [1, 2, 4, 8]) {
+    it(`stops folding as soon as the context is under the target, with ${concurrency} passes at a time`, async () => {
+      const { lcm, id, live } = await ground({ model: model("slow"), config: { summaryConcurrency: concurrency } });
+      await live(30);
+      const before = promptTokens((await lcm.store.conversation(id))?.totals ?? assert.fail());
+      const report = await lcm.compact({ conversation: id, mode: "until_under", targetTokens: before - 1 });
+      assert.deepEqual([report.outcome.kind, report.passes.length], ["under", 1]);
+    });
+  }
+
+  it("folds on the way to a target what its plan lists, and no more, with and without a model, at any concurrency", async () => {
+    const leafTargetTokens = 100; // The least that stricter passes take.
+    const leavesOf = (passes: readonly Pick<PlannedPass, "depth" | "sources" | "sourceTokens">[]) =>
+      passes.filter(({ depth }) => depth === 0).map(({ sources, sourceTokens }) => `${sources} of ${sourceTokens}`);
+    let whole = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 20, max: 80 }),
+        fc.double({ min: 0.25, max: 1, noNaN: true }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.constantFrom<Behaviour | null>("good", "slow", null),
+        async (turns, share, summaryConcurrency, behaviour) => {
+          const { lcm, id, live } = await ground({
+            model: behaviour === null ? null : model(behaviour),
+            config: { summaryConcurrency, leafTargetTokens },
+          });
+          await live(turns);
+          const before = promptTokens((await lcm.store.conversation(id))?.totals ?? assert.fail());
+          const request = { conversation: id, mode: "until_under", targetTokens: Math.ceil(before * share) } as const;
+          const plan = await lcm.planCompaction(request);
+          const report = await lcm.compact(request);
+          await lcm.close();
+          const targets = { leafTargetTokens, condensedTargetTokens: small.condensedTargetTokens };
+          const isLong = report.passes.some(
+            (made) => made.tokens > targetTokensOf(targets, made.depth, made.sourceTokens),
+          );
+          // If a summary is longer than its target, or the target is out of reach, more is folded than planned.
+          if (isLong || plan.tokensAfter > request.targetTokens) return;
+          whole += 1;
+          assert.ok(report.passes.length <= plan.passes.length, `${report.passes.length} of ${plan.passes.length}`);
+          assert.equal(report.outcome.kind, "under");
+          const planned = leavesOf(plan.passes);
+          for (const leaf of leavesOf(report.passes)) assert.ok(planned.includes(leaf), `${leaf} is not in the plan`);
+        },
+      ),
+      { numRuns: 40 },
+    );
+    assert.ok(whole >= 20, `${whole} compactions had only summaries within their target`);
   });
 
   it("plans a sweep without calling a model or writing anything", async () => {

@@ -5,7 +5,9 @@
  */
 
 import { LcmError } from "../base/errors.ts";
-import type { CompactionRecord, ConversationId } from "../model/types.ts";
+import type { CompactionRecord, Conversation, ConversationId } from "../model/types.ts";
+import type { SummarizeDeps } from "../summarize/summarize.ts";
+import { createFoldRun, type FoldRequest } from "./fold-run.ts";
 import { Passes, type PassDeps, type PassesEnd, type PassReport, type PassRequest } from "./passes.ts";
 import { depthMaxBetweenTurns, rulesOf, strictRules, type Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
@@ -16,11 +18,12 @@ import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
 import { due, type Due } from "./due.ts";
 
-export interface CompactDeps extends PassDeps {
+export interface CompactDeps extends SummarizeDeps, Pick<PassDeps, "leftAlone"> {
+  readonly store: Store;
   readonly clock: Clock;
 }
 
-export interface CompactRequest extends Omit<PassRequest, "onRefusal"> {
+export interface CompactRequest extends PassRequest, Omit<FoldRequest, "onRefusal"> {
   /**
    * `due` does what the running totals call for, if anything. `incremental` is one leaf pass and the condensing that the
    * settings allow between turns. `sweep` folds until nothing is left to fold. `until_under` sweeps with ever stricter
@@ -34,7 +37,7 @@ export interface CompactRequest extends Omit<PassRequest, "onRefusal"> {
   /** Fold short runs too, with the lowest fanout. */
   readonly force?: boolean;
   /** What to do when the model refuses. By default only `until_under` continues without it. */
-  readonly onRefusal?: PassRequest["onRefusal"];
+  readonly onRefusal?: FoldRequest["onRefusal"];
   /** Writes the summaries instead of the configured model. Pass one that is metered already. */
   readonly model?: Model;
 }
@@ -79,8 +82,9 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
     const chosen = modeOf(deps.settings, request, pressure);
     mode = chosen ?? mode;
     const onRefusal = request.onRefusal ?? (mode === "until_under" ? "extract" : "wait");
-    work = new Passes(deps, { ...request, onRefusal }, pressure);
-    const bounds = { ...request, ...pressure, contextMessages: before.totals.contextMessages };
+    const foldRun = createFoldRun(deps, { ...request, onRefusal });
+    work = new Passes({ ...deps, foldRun }, request, pressure);
+    const bounds = boundsOf(request, pressure, before);
     outcome = chosen === null ? { kind: "idle" } : await runMode(work, chosen, deps.settings, bounds);
   } catch (error) {
     if (error instanceof LcmError && (error.code === "not_found" || error.code === "invalid")) throw error;
@@ -109,7 +113,13 @@ interface Bounds extends Pick<CompactRequest, "force" | "targetTokens">, Pick<Du
   readonly contextMessages: number;
 }
 
-async function runMode(
+export const boundsOf = (request: CompactRequest, pressure: Due, { totals }: Conversation): Bounds => ({
+  ...request,
+  ...pressure,
+  contextMessages: totals.contextMessages,
+});
+
+export async function runMode(
   work: Passes,
   mode: CompactionRecord["mode"],
   settings: Settings,

@@ -17,13 +17,15 @@ export interface LeafRun {
   readonly messages: readonly Message[];
 }
 
+type Contexts = Pick<Store, "context" | "messages">;
+
 /** Items in a window; the second size is used when the first is too small for a pass. */
 const windowItems = [256, 1_024];
 /** How many messages beyond a full chunk are searched for results of its calls. */
 const lookahead = 32;
 
 /** Goes forward from the oldest raw message, or backward from the fresh tail. */
-export function createLeafFinder(store: Store, conversation: ConversationId, rules: Rules, from: End) {
+export function createLeafFinder(store: Contexts, conversation: ConversationId, rules: Rules, from: End) {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -84,7 +86,7 @@ function adjacentRaw(window: readonly ContextItem[], limit: number, rules: Rules
 }
 
 async function pickRun(
-  store: Store,
+  store: Contexts,
   { items, isWhole }: AdjacentRaw,
   rules: Rules,
   from: End,
@@ -107,7 +109,11 @@ function tiesOfStored(message: Message): Ties {
 }
 
 /** The ordinal at which the fresh tail begins; past every ordinal if there is no tail. */
-export async function tailOrdinal(store: Store, conversation: ConversationId, freshTailCount: number): Promise<number> {
+export async function tailOrdinal(
+  store: Contexts,
+  conversation: ConversationId,
+  freshTailCount: number,
+): Promise<number> {
   if (freshTailCount === 0) return Number.MAX_SAFE_INTEGER;
   const limit = freshTailCount + tailLookback;
   const items = await store.context(conversation, { kind: "message", limit, keep: "newest" });

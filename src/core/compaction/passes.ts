@@ -4,28 +4,27 @@ import { assert } from "../base/errors.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
 import { condensedRuns, type End, type Rules } from "./choose-runs.ts";
-import { condensedSource, leafSource, targetTokensOf, type SourceFacts } from "../summarize/source.ts";
+import { targetTokensOf } from "../summarize/source.ts";
 import type { Due } from "./due.ts";
+import type { FoldRun, Run } from "./fold-run.ts";
 import type { Store } from "../model/store.ts";
-import { summarize, type Source, type SummarizeDeps } from "../summarize/summarize.ts";
+import type { Settings } from "../model/settings.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 
-export interface PassDeps extends SummarizeDeps {
-  readonly store: Store;
+export interface PassDeps {
+  /** Where runs are found. */
+  readonly store: Pick<Store, "conversation" | "context" | "messages">;
+  readonly settings: Settings;
+  readonly foldRun: FoldRun;
   /** Runs that no summary could shorten. Remembered so that the model is not asked about them again. */
   readonly leftAlone: Set<string>;
 }
 
 export interface PassRequest {
   readonly conversation: ConversationId;
-  /** What to do when the model refuses. */
-  readonly onRefusal: "wait" | "extract";
-  readonly customInstructions?: string | null;
   /** The one deadline. */
   readonly signal?: AbortSignal;
-  /** Once aborted, the model is no longer called. */
-  readonly patience?: AbortSignal;
   readonly passesMax?: number;
   readonly onPass?: (report: PassReport) => void;
 }
@@ -62,7 +61,8 @@ export class Passes {
   readonly #request: PassRequest;
   readonly #budget: number;
   readonly #passesMax: number;
-  readonly #modelSignal: { readonly signal?: AbortSignal };
+  /** How much the passes under way will save if their summaries come out at their target length. */
+  #expectedSavings = 0;
   #ended: PassesEnd | null = null;
 
   constructor(
@@ -74,8 +74,6 @@ export class Passes {
     this.#request = request;
     this.#budget = budget;
     this.#passesMax = request.passesMax ?? passesMaxDefault;
-    const signals = [request.signal, request.patience].filter((each) => each !== undefined);
-    this.#modelSignal = signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
     this.tokens = tokens;
   }
 
@@ -92,7 +90,7 @@ export class Passes {
         const run = await finder.next();
         if (run === null) return null;
         if (this.#isLeftAlone(run.items, 0, rules)) continue;
-        return { items: run.items, forgets, source: leafSource(run.messages, await this.#facts(run.items, rules)) };
+        return { ...runOf(run.items, 0, rules), messages: run.messages, forgets };
       }
     });
     return this.#ended;
@@ -110,9 +108,7 @@ export class Passes {
         const { forgets } = await this.#conversation();
         const items = runs.shift();
         if (items === undefined) return null;
-        const summaries = await store.summaries({ ids: items.map((item) => item.id as SummaryId) });
-        const facts = await this.#facts(items, rules);
-        return { items, forgets, source: condensedSource(depthAbove(items), summaries, facts) };
+        return { ...runOf(items, depthAbove(items), rules), messages: [], forgets };
       });
       if (this.reports.length === passesBefore) break;
     }
@@ -136,65 +132,77 @@ export class Passes {
     return conversation;
   }
 
-  async #facts(items: readonly ContextItem[], rules: Rules): Promise<SourceFacts> {
-    const { store, settings } = this.#deps;
-    const { conversation } = this.#request;
-    return {
-      conversation,
-      targets: rules,
-      zone: settings.timezone,
-      tokens: sumTokens(items),
-      previousContext: await previousContext(store, conversation, items),
-    };
-  }
-
   #isLeftAlone(run: readonly ContextItem[], depth: number, rules: Rules): boolean {
     return this.#deps.leftAlone.has(runKey(run, targetTokensOf(rules, depth, sumTokens(run))));
   }
 
-  /** Passes over the runs that `next` returns, several at a time but never more than `most`. */
-  async #passOn(most: number, next: () => Promise<PreparedRun | null>): Promise<void> {
+  /**
+   * Passes over the runs that `next` returns, several at a time but never more than `most`. A pass under way counts
+   * as done, so that a target is not passed by several of them at once.
+   */
+  async #passOn(most: number, next: () => Promise<Run | null>): Promise<void> {
     const passesMax = Math.min(this.#passesMax, this.reports.length + most);
-    const mayStart = (underWay: number): boolean => !this.#hasEnded() && this.reports.length + underWay < passesMax;
-    await inParallel(this.#deps.settings.summaryConcurrency, mayStart, next, async (run) => await this.#pass(run));
+    const isEnough = (): boolean => this.tokens - this.#expectedSavings <= this.targetTokens;
+    const mayStart = (underWay: number): boolean =>
+      !this.#hasEnded() && !isEnough() && this.reports.length + underWay < passesMax;
+    const start = async (): Promise<Run | null> => {
+      const run = await next();
+      if (run !== null) this.#expectedSavings += savingsOf(run, run.targetTokens);
+      return run;
+    };
+    await inParallel(this.#deps.settings.summaryConcurrency, mayStart, start, async (run) => {
+      try {
+        await this.#pass(run);
+      } finally {
+        this.#expectedSavings -= savingsOf(run, run.targetTokens);
+      }
+    });
   }
 
-  async #pass({ items, source, forgets }: PreparedRun): Promise<void> {
-    const { store, leftAlone } = this.#deps;
-    const { conversation, signal, onRefusal, customInstructions = null, onPass } = this.#request;
-    const drafted = await summarize(this.#deps, source, { ...this.#modelSignal, onRefusal, customInstructions });
-    if (drafted.kind === "refused") {
-      const { refusal, message } = drafted;
-      const isOver = refusal === "cancelled" && signal?.aborted === true;
-      this.#ended ??= isOver ? { kind: "bounded", bound: "deadline" } : { kind: "waiting", refusal, message };
-      return;
+  async #pass(run: Run): Promise<void> {
+    const { leftAlone, foldRun } = this.#deps;
+    const { signal, onPass } = this.#request;
+    const outcome = await foldRun(run);
+    switch (outcome.kind) {
+      case "refused": {
+        const { refusal, message } = outcome;
+        const isOver = refusal === "cancelled" && signal?.aborted === true;
+        this.#ended ??= isOver ? { kind: "bounded", bound: "deadline" } : { kind: "waiting", refusal, message };
+        return;
+      }
+      case "incompressible":
+        if (leftAlone.size >= leftAloneMax) leftAlone.clear();
+        leftAlone.add(runKey(run.items, run.targetTokens));
+        return;
+      case "stale":
+        this.stale += 1;
+        return;
+      case "folded": {
+        const { tokens, level, summary } = outcome;
+        const report = {
+          depth: run.depth,
+          sources: run.items.length,
+          sourceTokens: run.tokens,
+          tokens,
+          level,
+          summary,
+        };
+        this.reports.push(report);
+        this.tokens -= savingsOf(run, tokens);
+        onPass?.(report);
+      }
     }
-    if (drafted.kind === "incompressible") {
-      if (leftAlone.size >= leftAloneMax) leftAlone.clear();
-      leftAlone.add(runKey(items, source.targetTokens));
-      return;
-    }
-    const folded = await store.fold(conversation, items, { ...drafted.summary, forgets });
-    if (folded.kind === "stale") {
-      this.stale += 1;
-      return;
-    }
-    const { tokens, level } = drafted.summary;
-    const { depth, tokens: sourceTokens } = source;
-    const report = { depth, sources: items.length, sourceTokens, tokens, level, summary: folded.summary };
-    this.reports.push(report);
-    this.tokens += tokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - items.length);
-    onPass?.(report);
   }
 }
 
-/** A run ready to be summarised. */
-interface PreparedRun {
-  readonly items: readonly ContextItem[];
-  readonly source: Source;
-  /** The conversation's count of redactions when the run was read: a later one makes the fold stale. */
-  readonly forgets: number;
-}
+const runOf = (items: readonly ContextItem[], depth: number, rules: Rules) => {
+  const tokens = sumTokens(items);
+  return { items, depth, tokens, rules, targetTokens: targetTokensOf(rules, depth, tokens) };
+};
+
+/** How much a prompt shrinks when a run becomes a summary of this length. */
+const savingsOf = ({ depth, items, tokens }: Run, summaryTokens: number): number =>
+  tokens - summaryTokens - summaryOverheadTokens * (depth === 0 ? 1 : 1 - items.length);
 
 /** The depth of the summary that a run of summaries is condensed into. */
 const depthAbove = (run: readonly ContextItem[]): number => (run[0]?.depth ?? 0) + 1;
@@ -206,20 +214,10 @@ const runKey = (run: readonly ContextItem[], targetTokens: number): string =>
 /** Beyond this the set is cleared, and each run is tried once more. */
 const leftAloneMax = 10_000;
 
-/** The text of the nearest summary before a run: a reader has just read it. */
-async function previousContext(
-  store: Store,
-  conversation: ConversationId,
-  run: readonly ContextItem[],
-): Promise<string | null> {
-  const before = run[0]?.ordinal ?? 0;
-  const [item] = await store.context(conversation, { before, kind: "summary", limit: 1, keep: "newest" });
-  if (item === undefined || item.kind !== "summary") return null;
-  const [summary] = await store.summaries({ ids: [item.id] });
-  return summary?.text ?? null;
-}
-
-/** Workers take items until there are none or no more may be started; the first error stops all of them. */
+/**
+ * Workers take items until there are none or no more may be started; the first error stops all of them. Items are taken
+ * one after the other, each with what the ones before it are expected to do.
+ */
 async function inParallel<T>(
   workers: number,
   mayStart: (underWay: number) => boolean,
@@ -228,20 +226,23 @@ async function inParallel<T>(
 ): Promise<void> {
   const failures: unknown[] = [];
   let underWay = 0;
+  let turn: Promise<unknown> = Promise.resolve();
+  const take = async (): Promise<T | null> => {
+    const item = failures.length === 0 && mayStart(underWay) ? await next() : null;
+    if (item !== null) underWay += 1;
+    return item;
+  };
   const worker = async (): Promise<void> => {
-    while (failures.length === 0 && mayStart(underWay)) {
-      underWay += 1;
-      try {
-        const item = await next();
-        if (item === null) return;
-        await work(item);
-      } catch (error) {
-        failures.push(error);
-      } finally {
-        underWay -= 1;
-      }
+    for (let item = await taken(); item !== null; item = await taken()) {
+      await work(item).finally(() => (underWay -= 1));
     }
   };
-  await Promise.all(Array.from({ length: workers }, worker));
+  const taken = async (): Promise<T | null> => {
+    const item = turn.then(take);
+    turn = item.catch(() => undefined); // The worker that takes it gets the error.
+    return await item;
+  };
+  const watched = async (): Promise<void> => await worker().catch((error: unknown) => void failures.push(error));
+  await Promise.all(Array.from({ length: workers }, watched));
   if (failures.length > 0) throw failures[0];
 }

@@ -1,12 +1,12 @@
-/** Predicts the passes of a compaction without calling a model or writing anything. */
+/** Predicts the passes of a compaction: makes the same ones over a copy of the context, without calling a model. */
 
-import { modeOf, type CompactDeps, type CompactRequest } from "./compact.ts";
-import { createLeafFinder } from "./find-runs.ts";
-import type { ContextItem, ConversationId } from "../model/types.ts";
-import type { PassReport } from "./passes.ts";
-import { condensedRuns, depthMaxBetweenTurns, rulesOf } from "./choose-runs.ts";
-import { targetTokensOf } from "../summarize/source.ts";
-import { sumTokens } from "../base/tokens.ts";
+import { boundsOf, modeOf, runMode, type CompactRequest } from "./compact.ts";
+import type { ContextItem, Conversation, ConversationId, SummaryId } from "../model/types.ts";
+import { Passes, type PassDeps, type PassReport } from "./passes.ts";
+import type { FoldRun } from "./fold-run.ts";
+import type { ContextWindow, Store } from "../model/store.ts";
+import type { Settings } from "../model/settings.ts";
+import { askableTokensMin } from "../summarize/summarize.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 import { due, type Due } from "./due.ts";
@@ -24,44 +24,104 @@ export interface PlannedPass extends Pick<PassReport, "depth" | "sources" | "sou
   readonly targetTokens: number;
 }
 
-export async function planCompaction(deps: CompactDeps, request: CompactRequest): Promise<CompactionPlan> {
-  const { store, settings } = deps;
+interface PlanDeps extends Pick<PassDeps, "leftAlone"> {
+  readonly store: Store;
+  readonly settings: Settings;
+}
+
+/** Throws the reason of the request's signal once that is aborted. */
+export async function planCompaction(deps: PlanDeps, request: CompactRequest): Promise<CompactionPlan> {
+  const { store, leftAlone } = deps;
   const conversation = await mustFind(store, request.conversation);
   const pressure = await due(deps, conversation, request.budget);
-  const mode = modeOf(settings, request, pressure);
-  const rules = rulesOf(settings, request.force === true, pressure.budget);
+  const mode = modeOf(deps.settings, request, pressure);
+  const copy = await copyContext(store, conversation, request.signal);
+  const settings = { ...deps.settings, summaryConcurrency: 1 };
+  const work = new Passes({ ...copy, settings, leftAlone: new Set(leftAlone) }, request, pressure);
+  if (mode !== null) await runMode(work, mode, settings, boundsOf(request, pressure, conversation));
+  request.signal?.throwIfAborted();
+  const passes = work.reports.map(({ depth, sources, sourceTokens, tokens }) => {
+    return { depth, sources, sourceTokens, targetTokens: tokens };
+  });
   const tokensBefore = promptTokens(conversation.totals);
-  const passes: PlannedPass[] = [];
-  let tokensAfter = tokensBefore;
-  const targetTokens = mode === "until_under" ? (request.targetTokens ?? pressure.thresholdTokens) : -1;
-  const passesMax = mode === null ? 0 : (request.passesMax ?? Number.POSITIVE_INFINITY);
-  const hasEnded = (): boolean => passes.length >= passesMax || tokensAfter <= targetTokens;
+  return { conversation: conversation.id, due: pressure, tokensBefore, tokensAfter: work.tokens, passes };
+}
 
-  const context = new Map((await store.context(conversation.id)).map((item) => [item.ordinal, item]));
-  const fold = (run: readonly ContextItem[]): void => {
-    const { ordinal = 0, depth: below = -1 } = run[0] ?? {};
-    const depth = below + 1;
-    const sourceTokens = sumTokens(run);
-    const tokens = targetTokensOf(rules, depth, sourceTokens);
-    passes.push({ depth, sources: run.length, sourceTokens, targetTokens: tokens });
-    tokensAfter += tokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - run.length);
-    for (const each of run) context.delete(each.ordinal);
-    context.set(ordinal, { kind: "summary", id: `sum_planned${passes.length}`, ordinal, tokens, depth });
+const itemsPerRead = 4_096;
+
+async function copyContext(
+  store: Store,
+  conversation: Conversation,
+  signal: AbortSignal | undefined,
+): Promise<Pick<PassDeps, "store" | "foldRun">> {
+  const items: ContextItem[] = [];
+  for (let after = Number.MIN_SAFE_INTEGER; ;) {
+    signal?.throwIfAborted();
+    const page = await store.context(conversation.id, { after, limit: itemsPerRead, keep: "oldest" });
+    items.push(...page);
+    after = page.at(-1)?.ordinal ?? after;
+    if (page.length < itemsPerRead) break;
+  }
+  const copy = new ContextCopy(items);
+  let { totals } = conversation;
+  let made = 0;
+  const foldRun: FoldRun = async ({ items: run, depth, tokens, targetTokens }) => {
+    const fitting = Math.min(targetTokens, tokens - (depth === 0 ? summaryOverheadTokens : 0) - 1);
+    if (fitting < askableTokensMin) return { kind: "incompressible" };
+    const summary = `sum_planned${++made}` as SummaryId;
+    copy.fold(run, { kind: "summary", id: summary, ordinal: run[0]?.ordinal ?? 0, tokens: fitting, depth });
+    totals = {
+      ...totals,
+      contextItems: totals.contextItems + 1 - run.length,
+      contextTokens: totals.contextTokens + fitting - tokens,
+      contextMessages: totals.contextMessages - (depth === 0 ? run.length : 0),
+    };
+    return { kind: "folded", tokens: fitting, level: "normal", summary };
   };
+  return {
+    foldRun,
+    store: {
+      conversation: async () => ({ ...conversation, totals }),
+      context: async (_, window) => copy.read(window),
+      messages: async (selection) => await store.messages(selection),
+    },
+  };
+}
 
-  const finder = createLeafFinder(store, conversation.id, rules, tokensBefore > pressure.budget ? "newest" : "oldest");
-  const leavesMax = mode === "incremental" ? 1 : Number.POSITIVE_INFINITY;
-  while (!hasEnded() && passes.length < leavesMax) {
-    const run = await finder.next();
-    if (run === null) break;
-    fold(run.items);
+/** A context in memory, read like the stored one. Folded items leave their slots empty, so that none has to be moved. */
+class ContextCopy {
+  readonly #ordinals: readonly number[];
+  readonly #slots: (ContextItem | null)[];
+
+  constructor(items: readonly ContextItem[]) {
+    this.#ordinals = items.map(({ ordinal }) => ordinal);
+    this.#slots = [...items];
   }
-  const condensing = { ...rules, depthMax: mode === "incremental" ? depthMaxBetweenTurns(settings) : rules.depthMax };
-  while (!hasEnded()) {
-    const inOrder = [...context.values()].toSorted((a, b) => a.ordinal - b.ordinal);
-    const runs = condensedRuns(inOrder, condensing);
-    if (runs.length === 0) break;
-    for (const run of runs) if (!hasEnded()) fold(run);
+
+  read({ after = -Infinity, before = Infinity, kind, limit = Infinity, keep = "oldest" }: ContextWindow = {}) {
+    const [first, end] = [this.#slotAfter(after), this.#slotAfter(before - 1)];
+    const found: ContextItem[] = [];
+    for (let at = 0; at < end - first && found.length < limit; at++) {
+      const item = this.#slots[keep === "oldest" ? first + at : end - 1 - at] ?? null;
+      if (item !== null && (kind === undefined || item.kind === kind)) found.push(item);
+    }
+    return keep === "oldest" ? found : found.toReversed();
   }
-  return { conversation: conversation.id, due: pressure, tokensBefore, tokensAfter, passes };
+
+  fold(run: readonly ContextItem[], summary: ContextItem): void {
+    const [first, end] = [this.#slotAfter(summary.ordinal - 1), this.#slotAfter(run.at(-1)?.ordinal ?? 0)];
+    this.#slots.fill(null, first, end);
+    this.#slots[first] = summary;
+  }
+
+  /** The first slot with a larger ordinal. */
+  #slotAfter(ordinal: number): number {
+    let [low, high] = [0, this.#ordinals.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#ordinals[middle] ?? 0) <= ordinal) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }

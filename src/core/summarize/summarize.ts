@@ -57,7 +57,7 @@ const truncationMarker = "[Truncated for context management]";
 const truncatedTokensMax = 512;
 
 /** Below this no sentence fits together with the footer, so a model call would be wasted. */
-const askableTokensMin = 16;
+export const askableTokensMin = 16;
 
 export async function summarize(deps: SummarizeDeps, source: Source, options: SummarizeOptions): Promise<Drafted> {
   const target = source.targetTokens;
