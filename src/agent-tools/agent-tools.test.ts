@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createLcm } from "../core/lcm.ts";
@@ -436,9 +436,23 @@ describe("lcm_grep", () => {
     assert.ok(estimateTokens(text) <= 500, `${estimateTokens(text)} tokens`);
     const shown = matchesOf({ details }).length;
     assert.ok(shown > 3 && shown < 50);
-    assert.match(text, new RegExp(`^Only the first ${shown} of 50 matches fit tokenCap 500: raise tokenCap`, "m"));
-    assert.match(text, /more than 50 matches; raise limit to see more, up to 200/i);
+    assert.match(text, new RegExp(`^${shown} of more than 50 matches, best first\\.\n`));
+    assert.match(text, /\nTokenCap 500 has no room for the others: raise tokenCap or narrow the search\.$/);
+    assert.doesNotMatch(text, /limit/, "a higher limit would not show more");
     assert.deepEqual([details["total"], details["truncated"]], [50, true]);
+    const whole = await call("lcm_grep", { pattern: "needle", limit: 10, tokenCap: 4_000 }, context);
+    assert.match(whole.text, /^The first 10 matches, best first\.\n/);
+    assert.match(whole.text, /\nMore than 10 matches; raise limit to see more, up to 200\.$/);
+    const all = await call("lcm_grep", { pattern: "needle", limit: 60, tokenCap: 4_000 }, context);
+    assert.match(all.text, /^60 matches, best first\.\n/);
+    assert.deepEqual([matchesOf(all).length, all.details["truncated"]], [60, false]);
+    host.says(user("針".repeat(400)));
+    await lcm.store.append(id, host.entries.map(toAppendable));
+    const none = await call("lcm_grep", { pattern: "針.+", tokenCap: 200 }, context);
+    assert.match(
+      none.text,
+      /^None of 1 match, newest first\.\nTokenCap 200 has no room for any of them: raise tokenCap/,
+    );
   });
 
   it("does not let stored text pass for another match", async () => {
@@ -683,6 +697,10 @@ describe("lcm_describe", () => {
     const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
     const first = await call("lcm_describe", { id: file.id, tokenCap: 300 }, context);
     assert.match(first.text, new RegExp(`^${file.id} · "server.log" · text/plain · [\\d.]+ KB · 400 lines · `));
+    const path = first.details["storagePath"];
+    assert.ok(typeof path === "string");
+    assert.equal(readFileSync(path, "utf8"), content);
+    assert.ok(first.text.includes(`\nStored at ${JSON.stringify(path)}`), first.text);
     assert.match(first.text, /^Summary of the file:\n> A log\.$/m);
     const next = first.details["nextLine"];
     assert.ok(typeof next === "number" && next > 10 && next < 100);

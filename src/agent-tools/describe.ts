@@ -184,7 +184,7 @@ function messageResult(
   };
 }
 
-function fileResult({ file, message, content, tokens: read }: Of<"file">, context: ToolContext): Shown {
+function fileResult({ file, path, message, content, tokens: read }: Of<"file">, context: ToolContext): Shown {
   const { id, name, mimeType, bytes, lines: lineCount, conversation, createdAt, exploration } = file;
   const what = [
     ...(name === null ? [] : [quoteName(name)]),
@@ -196,6 +196,7 @@ function fileResult({ file, message, content, tokens: read }: Of<"file">, contex
     text: lines(
       heading(context, { id, what, from: createdAt, conversation }),
       message !== null && `Moved out of ${messageName(message)}`,
+      path !== null && `Stored at ${JSON.stringify(path)}`,
       exploration !== null && `Summary of the file:\n${quote(exploration)}`,
       content === null
         ? "The content is binary and cannot be shown as text."
@@ -209,7 +210,7 @@ function fileResult({ file, message, content, tokens: read }: Of<"file">, contex
       mimeType,
       byteSize: bytes,
       lineCount,
-      storagePath: file.storageUri,
+      storagePath: path,
       explorationSummary: exploration,
       messageId: message === null ? null : messageName(message),
       createdAt,

@@ -84,21 +84,42 @@ export const grepTool = defineTool({
       return { text: sentences(lines), details: detailsOf(result, 0, caveats) };
     }
     const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
-    const found = plural(blocks.length, "match", "matches");
     const order = orders[args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency")];
-    const cutLine = (shown: number): string =>
-      `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise tokenCap or narrow the search`;
-    const frame = sentences([`${found}, ${order}`, cutLine(blocks.length), ...caveats]);
-    const shown = fitting(blocks, tokenCap - estimateTokens(frame));
-    const cut = shown < blocks.length ? [cutLine(shown)] : [];
+    const framed = (shown: number): Frame => frameOf(result, shown, { order, tokenCap });
+    const longest = framed(1); // All blocks or none would need fewer words.
+    const room = tokenCap - estimateTokens(sentences([longest.head, ...longest.caveats]));
+    const shown = fitting(blocks, room);
+    const { head, caveats: left } = framed(shown);
     return {
-      text: [sentences([`${found}, ${order}`]), ...blocks.slice(0, shown), sentences([...cut, ...caveats])]
-        .filter((part) => part !== "")
-        .join("\n"),
-      details: detailsOf(result, shown, caveats),
+      text: [sentences([head]), ...blocks.slice(0, shown), sentences(left)].filter((part) => part !== "").join("\n"),
+      details: detailsOf(result, shown, left),
     };
   },
 });
+
+interface Frame {
+  readonly head: string;
+  readonly caveats: readonly string[];
+}
+
+/** What is said around the first matches: how many there are, and what was left out. */
+function frameOf(
+  { hits, caveats }: GrepResult,
+  shown: number,
+  { order, tokenCap }: { readonly order: string; readonly tokenCap: number },
+): Frame {
+  const isLimited = caveats.some(({ kind }) => kind === "limit");
+  const found = `${isLimited ? "more than " : ""}${plural(hits.length, "match", "matches")}`;
+  const sentencesOf = (told: readonly SearchCaveat[]) => told.map((caveat) => caveatSentence(caveat, "arguments"));
+  if (shown === hits.length) {
+    const head = isLimited ? `the first ${plural(shown, "match", "matches")}` : found;
+    return { head: `${head}, ${order}`, caveats: sentencesOf(caveats) };
+  }
+  // A higher limit would not show more.
+  const others = sentencesOf(caveats.filter(({ kind }) => kind !== "limit"));
+  const cut = `tokenCap ${tokenCap} has no room for ${shown === 0 ? "any of them" : "the others"}: raise tokenCap or narrow the search`;
+  return { head: `${shown === 0 ? "none" : shown} of ${found}, ${order}`, caveats: [cut, ...others] };
+}
 
 const orders = { recency: "newest first", relevance: "most relevant first", hybrid: "best first" } as const;
 

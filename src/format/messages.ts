@@ -1,5 +1,6 @@
 /** Formats messages on one line or in full, and the opening of a summary. */
 
+import { belowHeadings } from "../core/base/excerpt.ts";
 import { messageFromStore } from "../core/messages/codec.ts";
 import { resultToolIn } from "../core/messages/dialects.ts";
 import type { Message, Part, Summary } from "../core/model/types.ts";
@@ -41,9 +42,9 @@ function partInShort(part: Part): string {
   }
 }
 
-/** How a summary begins, without the `[time] [speaker]` prefix of an extracted sentence. */
+/** How a summary begins, without bare headings and the `[time] [speaker]` prefix of an extracted sentence. */
 export const openingOf = ({ text }: Pick<Summary, "text">): string =>
-  oneLine(text.slice(0, charactersRead)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
+  oneLine(belowHeadings(text.slice(0, charactersRead))).replace(/^(?:\[[^\]]*\]\s*)+/, "");
 
 const blockTypeLength = 40;
 

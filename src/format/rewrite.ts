@@ -72,13 +72,28 @@ export function planLines(page: Page, plan: RewritesPlan, spend: Spend, again: s
   );
 }
 
-export const skippedLines = (page: Page, { skipped }: PlannedRewrites): readonly string[] =>
-  skipped.length === 0
+export const skippedLines = (page: Page, { skipped, outside = [] }: PlannedRewrites): readonly string[] => [
+  ...(skipped.length === 0
     ? []
     : [
         `${plural(skipped.length, "summary", "summaries")} cannot be rewritten:`,
         ...skipped.flatMap(({ summary, reason }) => aboutLines(page, summary, reason)),
-      ];
+      ]),
+  ...(outside.length === 0
+    ? []
+    : [
+        `${plural(outside.length, "summary is", "summaries are")} left out, because the context no longer has ` +
+          `${outside.length === 1 ? "it" : "them"}; pass --summary ID to rewrite one:`,
+        ...indented(listedInPart(outside), page.bounds),
+      ]),
+];
+
+const idsShown = 8;
+
+const listedInPart = (ids: readonly SummaryId[]): string => {
+  const more = ids.length - idsShown;
+  return `${ids.slice(0, idsShown).join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}`;
+};
 
 /** Each kind once: a conversation compacted without a model may have thousands of one kind. */
 export function findingLines({ bounds }: Page, findings: readonly Finding[]): readonly string[] {

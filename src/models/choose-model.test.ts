@@ -49,6 +49,27 @@ describe("the chosen model", () => {
     assert.equal(chosen("gemini/gemini-2.5-pro", null), "google · gemini-2.5-pro");
   });
 
+  it("has the provider that its name tells, unless the host's is a custom one", () => {
+    const chosen = (model: string, host: string | null): string | undefined => {
+      const config = host === null ? null : { agents: { defaults: { model: `${host}/m` } } };
+      return chooseModel({ flags: { model }, settings: unset, openclawConfig: config })?.provider;
+    };
+    const told = [
+      ["claude-sonnet-4-20250514", "anthropic"],
+      ["gpt-4.1-mini", "openai"],
+      ["o3-mini", "openai"],
+      ["gemini-2.5-pro", "google"],
+    ] as const;
+    for (const [model, provider] of told) {
+      for (const host of [null, "anthropic", "openai", "google", "openrouter", "ollama"])
+        assert.equal(chosen(model, host), provider, model);
+      assert.equal(chosen(model, "acme"), "acme", model);
+    }
+    assert.equal(chosen("gpt-oss:20b", "ollama"), "ollama");
+    for (const model of ["gpt-oss:20b", "llama4", "claude", "omni"])
+      assert.throws(() => chosen(model, null), { code: "invalid", hint: /provider\/model/ });
+  });
+
   it("does not send the key of one provider to the address of another", () => {
     const settings = { ...unset, summaryModel: "ollama/qwen3", summaryBaseUrl: "http://127.0.0.1:11434/v1" };
     const chosen = (model: string): string | null | undefined =>

@@ -93,7 +93,21 @@ function flagged({ model, provider: named }: ModelFlags, provider: string | null
 
 type Name = Omit<ModelChoice, "baseUrl">;
 
-/** `provider` is the configured one; a name without a provider gets that of `host`. */
+/** Providers whose models have names of their own. */
+const ownNames: readonly (readonly [provider: string, RegExp])[] = [
+  ["anthropic", /^claude-/],
+  ["openai", /^(?:gpt-(?!oss)|chatgpt-|o[1-9](?:-|$))/],
+  ["google", /^gemini-/],
+];
+
+/** The provider that a bare name tells, else the host's. A custom provider may serve any model. */
+function providerOf(model: string, host: Name | null): string | undefined {
+  const isCustom = host !== null && !Object.hasOwn(knownProviders, host.provider);
+  const told = isCustom ? undefined : ownNames.find(([, names]) => names.test(model))?.[0];
+  return told ?? host?.provider;
+}
+
+/** `provider` is the configured one. */
 function nameOf(written: string, provider: string | null, host: Name | null): Name {
   const [first = "", ...rest] = written.trim().split("/");
   if (provider !== null) {
@@ -102,7 +116,8 @@ function nameOf(written: string, provider: string | null, host: Name | null): Na
   }
   const model = rest.join("/");
   if (model !== "" && first !== "") return { provider: providerName(first), model };
-  if (rest.length === 0 && first !== "" && host !== null) return { provider: host.provider, model: first };
+  const told = rest.length === 0 && first !== "" ? providerOf(first, host) : undefined;
+  if (told !== undefined) return { provider: told, model: first };
   throw new LcmError("invalid", `"${written}" is not a model name`, {
     hint: "use provider/model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3",
   });

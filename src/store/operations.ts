@@ -39,6 +39,7 @@ const beyondRows = [
   "index",
   "fileContent",
   "fileLines",
+  "filePath",
   "saveFile",
   "status",
   "skeleton",

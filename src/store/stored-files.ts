@@ -30,6 +30,9 @@ export async function fileContent(files: StoredFiles, id: FileId): Promise<strin
   );
 }
 
+export const filePath = async (files: StoredFiles, id: FileId): Promise<string | null> =>
+  files.content.path((await mustFindFile(files, id)).storageUri);
+
 /** Extracts the lines here, so that a worker thread passes on only these. */
 export async function fileLines(files: StoredFiles, id: FileId, range: LineRange) {
   const content = await files.content.read(await mustFindFile(files, id));

@@ -823,6 +823,8 @@ describe("lcm adopt", () => {
       const refused = lcm(place, "status");
       assert.equal(refused.status, 4);
       assert.match(refused.stderr, /was made by an older lossless-claw\nhint: .*lcm adopt/);
+      const named = lcm(place, "status", "--db", path, "--json").json.error.hint;
+      assert.equal(named, `convert it with \`lcm adopt --db ${path}\`, which makes a backup first`);
 
       const adopted = ok(place, "adopt", "--json").json;
       assert.deepEqual([adopted.kind, adopted.messages, adopted.summaries], ["adopted", messages, summaries]);

@@ -216,7 +216,7 @@ describe("the spec's shapes", () => {
     const shape = [
       /^Transplant: conversation 1 → conversation 3$/m,
       /^Source context summaries \(5\):$/m,
-      /^ {2}sum_[0-9a-f]{16} {2}condensed {2}d3 +69t {2}"The whole project:/m,
+      /^ {2}sum_[0-9a-f]{16} {2}condensed {2}d3 +69t {2}"Settled so far: seat maps/m,
       /^ {2}sum_[0-9a-f]{16} {2}leaf {7}d0 +54t {2}"Asked: When/m,
       /^Full DAG to copy: 34 summaries \(5 context \+ 29 ancestors\)$/m,
       /^ {2}d0: 23 leaves$/m,

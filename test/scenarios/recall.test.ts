@@ -4,7 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readKeyFacts } from "../../src/cli/demo/five-weeks.ts";
 import type { KeyFact } from "../../src/cli/demo/five-weeks.ts";
@@ -39,7 +40,7 @@ before(() => {
 });
 
 /** Both stdout and stderr. */
-function fits({ stdout, stderr }: Run): void {
+function fits({ stdout, stderr }: Pick<Run, "stdout" | "stderr">): void {
   for (const line of linesOf(`${stdout}\n${stderr}`))
     assert.ok(widthOf(line) <= columns, `${widthOf(line)} columns: ${line}`);
 }
@@ -74,9 +75,13 @@ describe("lcm describe", () => {
 
   it("shows a file by its lines, and where to continue", () => {
     const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
-    fits(run);
+    fits({ stderr: run.stderr, stdout: run.stdout.replace(/^path .*$/m, "") }); // A path is not broken, so that it can be copied.
     assert.match(run.stdout, /order-lines-2026-08\.csv, text\/csv\n[^]*preview\n {2}Table[^]*lines 2 to 4 of 763\n/);
     assert.match(run.stdout, /moved out of {2}msg_\d+-\d+\n/);
+    const { path } = ok(place, "describe", file, "--json").json;
+    assert.ok(isAbsolute(path), path);
+    assert.ok(readFileSync(path, "utf8").includes(/lines 2 to 4 .*\n {2}(\S+)/.exec(run.stdout)?.[1] ?? "?"));
+    assert.equal(/^path +(.*)$/m.exec(run.stdout)?.[1], path);
     assert.match(run.stderr, new RegExp(`continue with: \`lcm describe ${file} --from-line 5\`\n`));
     const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
     assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
@@ -284,6 +289,15 @@ describe("lcm ask with a model", () => {
     assert.equal(steps.length, 2);
     assert.match(steps[0] ?? "", /lcm_expand.*lcm_describe|lcm_describe.*lcm_expand/);
     assert.match(steps[1] ?? "", /Appointment booked/);
+  });
+
+  it("can be at another address, of another provider", async () => {
+    provider.play({ kind: "answer", text: "At 9:40 [msg_1-794]." });
+    const address = ["--base-url", `${provider.url}/v1`, "--provider", "scripted", "--model", "tales/storyteller"];
+    const run = await lcmBeside(place, ["ask", ...address, question]);
+    assert.equal(run.status, 0, run.stderr);
+    assert.match(run.stdout, /^At 9:40/);
+    assert.match(notesOf(run), /answered by scripted\/tales\/storyteller/);
   });
 
   it("falls back on passages when it refuses, and reports why", async () => {

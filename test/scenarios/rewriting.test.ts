@@ -106,6 +106,44 @@ describe("drafts", () => {
   });
 });
 
+describe("a selection by depth, or of all", () => {
+  it("names the summaries that it leaves out, because the context no longer has them", async () => {
+    const place = await createDeepPlace(provider, { COLUMNS: "400" });
+    const all = await lcmBeside(place, ["rewrite", "1", "--all", "--estimate"]);
+    assert.doesNotMatch(all.stdout, /left out/);
+    await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--apply"]);
+    const { stdout } = await lcmBeside(place, ["rewrite", "1", "--all", "--estimate"]);
+    const words = "1 summary is left out, because the context no longer has it; pass --summary ID to rewrite one:";
+    assert.ok(stdout.includes(`${words}\n  ${d3}\n`), stdout);
+    const planned = async (...args: readonly string[]): Promise<unknown> =>
+      (await lcmBeside(place, ["rewrite", "1", ...args, "--estimate", "--json"])).json.plan.outside;
+    assert.deepEqual(await planned("--depth", "3"), [d3]);
+    assert.deepEqual(await planned("--depth", "1"), []);
+    assert.equal(await planned("--summary", d3), undefined);
+  });
+});
+
+describe("flags with a value", () => {
+  it("are accepted where the flag is a yes or no", async () => {
+    const place = await createDeepPlace(provider);
+    const run = async (...args: readonly string[]): Promise<Run> =>
+      await lcmBeside(place, ["rewrite", "1", "--summary", d1, ...args]);
+    provider.play(...drafts(10));
+    const documented = ["--dry-run=true", "--bottom-up=true", "--timestamps=false", "--diff=true"];
+    const dry = await run(...documented);
+    assert.deepEqual([dry.status, /^@@ /m.test(dry.stdout)], [0, true], dry.stderr);
+    assert.match(dry.stderr, /nothing was changed; pass --apply/);
+    const times = /\d\d:\d\d/;
+    assert.doesNotMatch(JSON.stringify(provider.asked.at(-1)?.body), times);
+    await run("--timestamps=true", "--fresh", "--apply=false", "--dry-run=false");
+    assert.match(JSON.stringify(provider.asked.at(-1)?.body), times);
+    assert.equal((await lcmBeside(place, ["history", "--json"])).json.length ?? 0, 0, "nothing was applied");
+    const both = await run("--dry-run=true", "--apply=true");
+    assert.match(both.stderr, /--dry-run and --apply exclude each other/);
+    assert.match((await run("--apply=perhaps")).stderr, /unknown option '--apply=perhaps'/);
+  });
+});
+
 describe("a rewrite that is interrupted", () => {
   it("leaves no backup where nothing was written, however often it is tried", async () => {
     const place = await createDeepPlace(provider);

@@ -196,7 +196,7 @@ function everyWrite(
   };
 }
 
-type BeyondRows = "search" | "fileContent" | "fileLines" | "status" | "skeleton" | "planForget";
+type BeyondRows = "search" | "fileContent" | "fileLines" | "filePath" | "status" | "skeleton" | "planForget";
 type Reads = keyof typeof reads | BeyondRows | "close";
 /** Only an operator's own commands delete, each with a plan to review first. */
 type Deletes = "forget" | "remove" | "undo";

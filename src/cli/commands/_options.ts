@@ -79,6 +79,18 @@ export function addOptions(command: Command, table: OptionTable, exclusive: read
       command.addOption(option);
     }
   }
+  const parse = command.parseOptions.bind(command);
+  command.parseOptions = (words) => parse(words.flatMap((word) => withoutTruth(command, word)));
+}
+
+/** `--flag=true` is `--flag`; `--flag=false` is `--no-flag`, or the absence of a flag that has no negation. */
+function withoutTruth({ options }: Command, word: string): readonly string[] {
+  const [, name = "", truth] = /^--([a-z-]+)=(true|false)$/.exec(word) ?? [];
+  const has = (long: string): boolean => options.some((option) => option.long === long && option.isBoolean());
+  if (!has(`--${name}`)) return [word];
+  return truth === "true"
+    ? [`--${name}`]
+    : [`--no-${name}`].filter((long) => options.some((each) => each.long === long));
 }
 
 const isPair = (row: OptionTable[string]): row is readonly [OptionRow, OptionRow] => typeof row[0] !== "string";

@@ -6,6 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import type { LcmError } from "../../core/base/errors.ts";
+import { shellPath } from "../../core/base/format.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Clock, Model } from "../../core/model/store.ts";
 import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
@@ -242,16 +243,11 @@ async function act(
 /** Printed commands can be copied: they name the same database, and the host that mounted us. */
 function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
   const program = host === undefined ? "lcm" : `${host} lcm`;
-  const own = db === undefined ? program : `${program} --db ${quoted(db)}`;
-  // The demo creates its own database.
+  const own = db === undefined ? program : `${program} --db ${shellPath(db)}`;
+  // The demo creates its own database, and a command may name another one.
+  const isItsOwn = (command: string): boolean => /^demo\b|\s--db\s/.test(command);
   return (words) =>
-    words.replace(/(?<=^|`)lcm (?=([a-z]+))/g, (_, command) => `${command === "demo" ? program : own} `);
-}
-
-/** Quotes a path for a shell; on Windows all shells accept double quotes, with plain backslashes. */
-function quoted(path: string): string {
-  if (/^[\w@%+=:,./~-]+$/.test(path)) return path;
-  return /^[A-Za-z]:\\[^"$`%]*$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", String.raw`'\''`)}'`;
+    words.replace(/(?<=^|`)lcm (?=([a-z]+[^`]*))/g, (_, command) => `${isItsOwn(command) ? program : own} `);
 }
 
 const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);

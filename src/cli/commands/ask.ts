@@ -7,7 +7,7 @@ import { askWithin } from "../../agent-tools/expand-query.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
+import { providerOptions, seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
 import { attend, defineCommand, withLcm, type Session, type Summariser } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
@@ -34,6 +34,7 @@ const flags = {
     ["--model <name>", "answer with this model, named as provider/model"],
     ["--no-model", "call no model: show the passages that match"],
   ],
+  ...providerOptions,
   timeout: ["--timeout <seconds>", "answer within this time (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds],
 } as const satisfies OptionTable;
 
@@ -67,7 +68,8 @@ async function ask(session: Session, options: AskOptions, ...words: readonly str
   if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "pass a question" });
   const { values } = await session.context.settings();
   const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
-  const summariser = options.model === false ? null : await session.context.summariser({ model: options.model });
+  const summariser =
+    options.model === false ? null : await session.context.summariser({ ...options, model: options.model });
   const model = summariser === null ? null : await summariser.create(settings);
   const work = async (lcm: Lcm): Promise<void> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);

@@ -146,12 +146,13 @@ function printMessage(session: Session, described: Of<"message">, { totals }: Co
   printText(session, text.replaceAll("; lcm_describe shows it.]", "; lcm describe shows it.]"), isWhole);
 }
 
-function printFile(session: Session, { file, message, content }: Of<"file">): void {
+function printFile(session: Session, { file, path, message, content }: Of<"file">): void {
   const { paint, context, print } = session;
   const { id, name, mimeType, bytes, lines, createdAt, exploration } = file;
   printHead(session, id, oneLine([name, mimeType].filter((word) => word !== null).join(", ")), [
     ["when", formatTimestamp(createdAt, context.zone)],
     ...(message === null ? [] : named("moved out of", [messageName(message)])),
+    ...(path === null ? [] : [["path", oneLine(path)] as const]),
     ["size", `${formatBytes(bytes)}${lines === null ? "" : `, ${plural(lines, "line")}`}`],
   ]);
   if (exploration !== null) {

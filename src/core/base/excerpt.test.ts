@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { LcmError } from "./errors.ts";
-import { excerpt, firstLine, passage, quote } from "./excerpt.ts";
+import { belowHeadings, excerpt, firstLine, passage, quote } from "./excerpt.ts";
 import { estimateTokens } from "./tokens.ts";
 import { formatRange, formatTimestamp, msToTimestamp, parseTimestamp, timestampToMs } from "./time.ts";
 import { formatBytes, formatCount } from "./format.ts";
@@ -449,6 +449,23 @@ describe("a first line", () => {
     assert.equal(firstLine("一二三四五六七八九十", 5), "一二三四…");
     assert.equal(firstLine(" \n\t", 20), "");
     assert.equal(firstLine("", 20), "");
+  });
+});
+
+describe("a text below its headings", () => {
+  it("is the text without the bare headings that it begins with", () => {
+    const text = "- 15:30: the worker failed\n\nNext:\nmore";
+    for (const heading of ["Timeline:\n", "\n**Timeline:**\n\n", "## What happened\n", "**Summary**\r\nTimeline:\n"])
+      assert.equal(belowHeadings(heading + text), text, heading);
+    for (const whole of [
+      text,
+      "Timeline:",
+      "## Timeline\n",
+      "Timeline: at 15:30\nit failed",
+      "It failed. Why:\nthe key",
+      "",
+    ])
+      assert.equal(belowHeadings(whole), whole);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Formats counts, lists and sizes for people, and compares strings. */
+/** Formats counts, lists, sizes and paths for people, and compares strings. */
 
 /** Sort order of strings; for timestamps, the order in time. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -17,6 +17,12 @@ export const plural = (count: number, one: string, many = `${one}s`): string =>
 /** `one`, `one and two`, `one, two and three`. */
 export const listed = (items: readonly string[]): string =>
   items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+
+/** Quotes a path for a shell; on Windows all shells accept double quotes, with plain backslashes. */
+export function shellPath(path: string): string {
+  if (/^[\w@%+=:,./~-]+$/.test(path)) return path;
+  return /^[A-Za-z]:\\[^"$`%]*$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", String.raw`'\''`)}'`;
+}
 
 /** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
 export function formatBytes(bytes: number): string {

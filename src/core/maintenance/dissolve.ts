@@ -8,7 +8,7 @@ import { LcmError } from "../base/errors.ts";
 import type { ConversationId, Message, Summary, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";
-import { firstLine } from "../base/excerpt.ts";
+import { belowHeadings, firstLine } from "../base/excerpt.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
@@ -47,7 +47,7 @@ export type Returning =
 const openingMax = 160;
 
 export function summaryInShort({ id, depth, tokens, earliestAt, latestAt, text }: Summary): SummaryInShort {
-  return { id, depth, tokens, earliestAt, latestAt, opening: firstLine(text, openingMax) };
+  return { id, depth, tokens, earliestAt, latestAt, opening: firstLine(belowHeadings(text), openingMax) };
 }
 
 /** A context item that gets another ordinal. */

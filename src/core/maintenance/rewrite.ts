@@ -45,6 +45,8 @@ export interface PlannedRewrites {
   readonly targets: readonly PlannedRewrite[];
   /** Those without sources. */
   readonly skipped: readonly SkippedRewrite[];
+  /** Of a selection by depth or of all: those left out, because the context does not reach them. */
+  readonly outside?: readonly SummaryId[];
 }
 
 interface SkippedRewrite extends Pick<PlannedRewrite, "conversation" | "summary"> {
@@ -56,7 +58,12 @@ export async function planRewrite(
   { conversation, select }: RewriteRequest,
 ): Promise<PlannedRewrites> {
   const skeleton = await store.skeleton(conversation);
-  return planRewritesOf(skeleton, selected(skeleton, select), rewriteRules(settings, skeleton.conversation));
+  const wanted = selected(skeleton, select);
+  const planned = planRewritesOf(skeleton, wanted, rewriteRules(settings, skeleton.conversation));
+  if ("summary" in select || "subtree" in select) return planned;
+  const isAsked = ({ depth }: SummaryFacts): boolean => "all" in select || depth === select.depth;
+  const outside = skeleton.summaries.filter((summary) => isAsked(summary) && !wanted.has(summary.id));
+  return { ...planned, outside: outside.map(({ id }) => id) };
 }
 
 /** Target lengths are those that compaction would use now. */

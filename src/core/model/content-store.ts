@@ -9,6 +9,8 @@ export interface ContentStore {
   put(id: FileId, file: NewFile): Promise<ContentDraft>;
   /** Throws `unavailable` if there is no such content. */
   read(file: Pick<StoredFile, "id" | "storageUri" | "encoding">): Promise<string>;
+  /** The path of the file that has the content, for people; null if it is not in a file. */
+  path(storageUri: string): string | null;
   /** Null if there is no such content. Never throws. */
   facts(storageUri: string): Promise<ContentFacts | null>;
   /** Atomic: a crash leaves either the old content or the new. */

@@ -317,6 +317,8 @@ export interface Store {
   /** Finds a conversation that names a file of another one, as a copy does. `among`: null for all that are not hidden. */
   holderOf(file: FileId, among: readonly ConversationId[] | null): Promise<FileHolder | null>;
   fileContent(id: FileId): Promise<string>;
+  /** The path of the file that has the content, for people; null if it is not in a file. */
+  filePath(id: FileId): Promise<string | null>;
   /** Lines of a stored text, and the number of lines in the file. */
   fileLines(id: FileId, range: LineRange): Promise<{ readonly text: string; readonly lines: number }>;
   grant(id: GrantId): Promise<Grant | null>;

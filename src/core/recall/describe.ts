@@ -50,6 +50,8 @@ export type Described = { readonly tokens: number } & (
   | {
       readonly kind: "file";
       readonly file: StoredFile;
+      /** Where its content is; null if that is not a file. */
+      readonly path: string | null;
       /** The message it was moved out of, if known. */
       readonly message: MessageId | null;
       /** Null for binary content. */
@@ -166,9 +168,11 @@ async function describeFile(store: Store, request: DescribeRequest, id: FileId):
   const about = opening(stored.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
   const file = stored.exploration === null ? stored : { ...stored, exploration: about };
   const aboutTokens = estimateTokens(about);
-  if (file.encoding === "base64") return { kind: "file", file, message, content: null, tokens: aboutTokens };
+  const path = await store.filePath(id);
+  const described = { kind: "file", file, path, message } as const;
+  if (file.encoding === "base64") return { ...described, content: null, tokens: aboutTokens };
   const piece = await pieceOf(store, id, request, request.tokenCap - aboutTokens);
-  return { kind: "file", file, message, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
+  return { ...described, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
 }
 
 /** A file shared by a copied conversation is read, and charged, through the copy. */

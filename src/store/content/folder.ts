@@ -31,6 +31,7 @@ export function openFolder(folder: string): ContentStore {
         });
       }
     },
+    path: (storageUri) => pathInside(folder, storageUri),
     facts: async (storageUri) => await factsIn(folder, storageUri),
     async replace(storageUri, content, encoding) {
       const { bytes, size } = encode(content, encoding);

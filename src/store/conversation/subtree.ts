@@ -6,7 +6,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
-import { excerpt } from "../../core/base/excerpt.ts";
+import { belowHeadings, excerpt } from "../../core/base/excerpt.ts";
 import { asConversation, asSummary, timeOrNull, toSummaryId } from "../rows.ts";
 import { all, first, int, sql, text, type ReadScript, type Row, type Script } from "../script.ts";
 
@@ -90,7 +90,7 @@ const toNode = (row: Row): Node => ({
   tokens: int(row, "token_count"),
   earliestAt: timeOrNull(row, "earliest_at"),
   latestAt: timeOrNull(row, "latest_at"),
-  opening: excerpt(text(row, "opening"), { from: 0, to: 0 }, openingWidth),
+  opening: excerpt(belowHeadings(text(row, "opening")), { from: 0, to: 0 }, openingWidth),
 });
 
 /** How many messages each was made from directly; summaries without any are left out. */

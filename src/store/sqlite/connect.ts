@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../core/base/errors.ts";
+import { shellPath } from "../../core/base/format.ts";
 import { identify } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 
@@ -12,12 +13,12 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
   const kind = identify(path);
   if (kind === "older_program") {
     throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
-      hint: `convert it with \`lcm adopt --db ${path}\`, which makes a backup first`,
+      hint: `convert it with \`lcm adopt --db ${shellPath(path)}\`, which makes a backup first`,
     });
   }
   if (readOnly && kind === "outdated") {
     throw new LcmError("conflict", `${path} has an earlier format and cannot be opened read-only`, {
-      hint: `upgrade it with \`lcm status --db ${path}\` where you may write to it`,
+      hint: `upgrade it with \`lcm status --db ${shellPath(path)}\` where you may write to it`,
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);

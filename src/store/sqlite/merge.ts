@@ -6,6 +6,7 @@
 import { existsSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
+import { shellPath } from "../../core/base/format.ts";
 import { numbersPerConversation, type ConversationId } from "../../core/model/types.ts";
 import type { Merged } from "../../core/model/store.ts";
 import { readOnlyUri, type DatabaseLocation } from "./archive.ts";
@@ -49,8 +50,11 @@ export function checkMerge(path: string, from: string): void {
   const kind = identify(from);
   if (kind === "current") return;
   const refusals = {
-    older_program: ["was made by an older lossless-claw", `convert it with \`lcm adopt --db ${from}\`, then import it`],
-    outdated: ["has an earlier format", `upgrade it with \`lcm status --db ${from}\`, then import it`],
+    older_program: [
+      "was made by an older lossless-claw",
+      `convert it with \`lcm adopt --db ${shellPath(from)}\`, then import it`,
+    ],
+    outdated: ["has an earlier format", `upgrade it with \`lcm status --db ${shellPath(from)}\`, then import it`],
     empty: ["is empty", "pass an archive or another database"],
   } as const;
   const [problem, hint] = refusals[kind];
@@ -100,7 +104,7 @@ function* refuseClash(path: string, fresh: Conversations): Script<void> {
   );
   if (clash === null) return;
   const message = `${clash.id} of conversation ${clash.there} in ${path} already exists in conversation ${clash.here}`;
-  const hint = `nothing was merged; export single conversations with \`lcm --db ${path} export\` and import these`;
+  const hint = `nothing was merged; export single conversations with \`lcm export --db ${shellPath(path)}\` and import these`;
   throw new LcmError("conflict", message, { hint });
 }
 

@@ -12,7 +12,15 @@ import { rowSteps, reads, writes } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { search } from "../search/search.ts";
-import { fileContent, fileLines, inspectContent, removeContents, saveFile, type StoredFiles } from "../stored-files.ts";
+import {
+  fileContent,
+  fileLines,
+  filePath,
+  inspectContent,
+  removeContents,
+  saveFile,
+  type StoredFiles,
+} from "../stored-files.ts";
 import { archive, type DatabaseLocation } from "./archive.ts";
 import { backUp } from "./backup.ts";
 import { connect } from "./connect.ts";
@@ -80,6 +88,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     search: async (request, limits = {}) => await searchStore(files, request, limits),
     fileContent: async (id) => await fileContent(files, id),
     fileLines: async (id, range) => await fileLines(files, id, range),
+    filePath: async (id) => await filePath(files, id),
     saveFile: async (file) => await saveFile(files, file),
     status: async () => ({ path, ...(await read(() => rowSteps.status(schemaVersion))) }),
     skeleton: async (id) => ({ ...(await read(() => rowSteps.skeleton(id))), ...(await inspectContent(files, id)) }),
