@@ -173,6 +173,8 @@ export interface Session extends Page {
   readonly context: CommandContext;
   readonly json: boolean;
   readonly database: Database;
+  /** The program that the command belongs to. */
+  readonly program: Command;
   /** Prints a line of the result. */
   readonly print: (line?: string) => void;
   readonly printJson: (value: unknown) => void;
@@ -195,8 +197,10 @@ interface CommandDefinition<T extends OptionTable> {
   /** For the list of commands. */
   readonly summary: string;
   readonly description: string;
-  readonly arguments?: readonly (readonly [name: string, what: string])[];
+  readonly arguments?: readonly (readonly [name: string, what: string, choices?: readonly string[]])[];
   readonly options?: T;
+  /** Left out of the help: for programs only. */
+  readonly hidden?: true;
   /** Groups of mutually exclusive options. */
   readonly exclusive?: readonly (readonly (keyof T & string)[])[];
   readonly examples: readonly Example[];
@@ -208,10 +212,23 @@ interface CommandDefinition<T extends OptionTable> {
 
 /** Returns a function that adds the command to a program. */
 export function defineCommand<const T extends OptionTable = {}>(definition: CommandDefinition<T>) {
-  const { name, summary, description, options = {}, exclusive = [], examples: shown, notes, run } = definition;
+  const {
+    name,
+    summary,
+    description,
+    options = {},
+    exclusive = [],
+    examples: shown,
+    notes,
+    hidden = false,
+    run,
+  } = definition;
   return (program: Command, context: CommandContext): void => {
-    const command = program.command(name).summary(summary).description(description);
-    for (const [argument, what] of definition.arguments ?? []) command.argument(argument, what);
+    const command = program.command(name, { hidden }).summary(summary).description(description);
+    for (const [argument, what, choices] of definition.arguments ?? []) {
+      command.argument(argument, what);
+      if (choices !== undefined) command.registeredArguments.at(-1)?.choices(choices);
+    }
     addOptions(command, options, exclusive);
     command.addHelpText("after", examples(shown));
     if (notes !== undefined) command.addHelpText("after", paragraph(notes));
@@ -230,7 +247,7 @@ async function act(
   const given = { ...context, ...outputs };
   const typed = asTyped(command.parent?.parent?.name(), common.db);
   try {
-    const session = createSession(given, common, await context.database(common.db), typed);
+    const session = createSession(given, command, await context.database(common.db), typed);
     const status = await run(session);
     context.finish(typeof status === "number" ? status : exitOk);
   } catch (error) {
@@ -256,14 +273,15 @@ const columnsElsewhere = 120;
 
 function createSession(
   context: CommandContext,
-  common: CommonOptions,
+  command: Command,
   database: Database,
   typed: Session["typed"],
 ): Session {
   const { stdout, stderr } = context;
-  const json = common.json === true;
+  const json = command.optsWithGlobals<CommonOptions>().json === true;
   return {
     context,
+    program: command.parent ?? command,
     json,
     paint: createPaint(stdout.colour),
     columns: stdout.columns ?? columnsElsewhere,

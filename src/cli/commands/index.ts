@@ -7,6 +7,7 @@ import { adoptCommand } from "./adopt.ts";
 import { askCommand } from "./ask.ts";
 import { backupCommand } from "./backup.ts";
 import { compactCommand } from "./compact.ts";
+import { completeCommand, completionCommand } from "./completion.ts";
 import { contextCommand } from "./context.ts";
 import { conversationsCommand } from "./conversations.ts";
 import { dagCommand } from "./dag.ts";
@@ -67,6 +68,7 @@ const groups = [
     heading: "Change:",
     commands: [rewriteCommand, dissolveCommand, transplantCommand, forgetCommand, pruneCommand, adoptCommand],
   },
+  { heading: "Help:", commands: [completionCommand, completeCommand] },
 ] as const;
 
 /** `json` is passed in because commander may not have understood the command line. */
