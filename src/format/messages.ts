@@ -1,7 +1,7 @@
 /** Formats messages on one line or in full, and the opening of a summary. */
 
 import { belowHeadings } from "../core/base/excerpt.ts";
-import { messageFromStore } from "../core/messages/codec.ts";
+import { readableMessage } from "../core/messages/codec.ts";
 import { resultToolIn } from "../core/messages/dialects.ts";
 import type { Message, Part, Summary } from "../core/model/types.ts";
 import { isObject, type Json } from "../core/base/json.ts";
@@ -18,8 +18,7 @@ export function inShort(message: Message): string {
 }
 
 function toolNameOf(message: Message): string | null {
-  const name =
-    resultToolIn(messageFromStore(message)) ?? message.parts.find((part) => part.toolName !== null)?.toolName;
+  const name = resultToolIn(readableMessage(message)) ?? message.parts.find((part) => part.toolName !== null)?.toolName;
   return typeof name === "string" ? oneLine(name) : null;
 }
 
@@ -36,6 +35,8 @@ function partInShort(part: Part): string {
     case "text":
       return text;
     default:
+      // A sealed message shows a note.
+      if (part.kept !== null) return part.kept;
       // Text from a field beside the content has no block type.
       if (part.metadata?.startsWith('{"field":') === true) return text;
       return [`[${blockTypeOf(part)}]`, text].filter((words) => words !== "").join(" ");

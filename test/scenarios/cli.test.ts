@@ -272,6 +272,36 @@ describe("lcm import and export", () => {
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
   });
 
+  it("guarantee 4: take and give back lines that are nested too deeply, and every command can live with them", () => {
+    const place = { state: createFolder() };
+    const deep = (levels: number): string => `${'{"0":'.repeat(levels)}"harpsichord"${"}".repeat(levels)}`;
+    const file = join(place.state, "deep.jsonl");
+    const lines = [
+      '{"role":"user","content":"Where does the ferry leave?"}',
+      `{"role":"user","content":[{"type":"tree","root":${deep(9_000)}}]}`,
+      `{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"plant","arguments":{"tree":${deep(100_000)}}}]}`,
+      `{"type":"custom","data":${deep(9_000)}}`,
+      '{"role":"assistant","content":"At pier 7."}',
+    ];
+    writeFileSync(file, `${lines.join("\n")}\n`);
+    assert.match(ok(place, "import", file).stdout, /conversation 1: 4 messages, 1 other entry, 0 already stored/);
+    assert.match(ok(place, "import", file).stdout, /0 messages, 0 other entries, 5 already stored/);
+    assert.deepEqual(linesOf(ok(place, "export", "1").stdout), lines);
+    assert.match(ok(place, "messages", "1").stdout, /nested too deeply to be shown/);
+    assert.equal(ok(place, "messages", "1", "--json").json.messages.length, 4);
+    for (const command of [
+      "context 1",
+      "dag 1",
+      "describe msg_1-2",
+      "doctor",
+      "status",
+      "compact 1 --no-model --apply",
+    ])
+      ok(place, ...command.split(" "));
+    ok(place, "forget", "--secret", "harpsichord", "--apply");
+    assert.doesNotMatch(ok(place, "export", "1").stdout, /harpsichord/);
+  });
+
   it("give the same rows whether a file comes at once, twice, or half before whole", () => {
     const [whole, grown] = [{ state: createFolder() }, { state: createFolder() }];
     ok(whole, "import", writeSession(whole.state));

@@ -1,6 +1,6 @@
 /** `lcm messages`: shows the messages of a conversation, one line each or in full. */
 
-import { messageFromStore } from "../../core/messages/codec.ts";
+import { readableMessage } from "../../core/messages/codec.ts";
 import { messageName, roles, type Conversation, type Message } from "../../core/model/types.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
@@ -55,7 +55,7 @@ export const messagesCommand = defineCommand({
 
 const toJson = (message: Message): unknown => {
   const { id, seq, key, role, at, tokens, aside } = message;
-  return { id, seq, key, role, at, tokens, aside, message: messageFromStore(message) };
+  return { id, seq, key, role, at, tokens, aside, message: readableMessage(message) };
 };
 
 function footer(session: Session, { id, totals }: Conversation, messages: readonly Message[], limit: number): string {

@@ -3,7 +3,7 @@
  * The notes are fixed text, so that the same items always give the same bytes.
  */
 
-import { messageFromStore, type HostMessage } from "../messages/codec.ts";
+import { readableMessage, type HostMessage } from "../messages/codec.ts";
 import type { ConversationId, Message } from "../model/types.ts";
 import { tiesOf } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
@@ -118,7 +118,7 @@ async function findAnswered(store: Store, conversation: ConversationId, caller: 
   const afterSeq = caller.seq - messagesBefore - 1;
   const near = await store.messages({ conversation, afterSeq, beforeSeq: caller.seq + messagesAfter + 1 });
   const neighbours = near.filter(({ aside }) => aside === null);
-  const raw = neighbours.map(messageFromStore);
+  const raw = neighbours.map(readableMessage);
   const at = neighbours.findIndex(({ id }) => id === caller.id);
   const open = new Set(pair(raw).unanswered.flatMap((call) => (call.at === at ? [call.id] : [])));
   const { calls } = tiesOf(raw[at] ?? {});

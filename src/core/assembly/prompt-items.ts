@@ -1,6 +1,6 @@
 /** Reads context items from the store as a prompt shows them, with their cost. */
 
-import { messageFromStore, type HostMessage } from "../messages/codec.ts";
+import { readableMessage, type HostMessage } from "../messages/codec.ts";
 import { messageForPrompt } from "../ingest/large-content.ts";
 import { messageName } from "../model/types.ts";
 import type { ContextItem, Message, Sources, Summary, SummaryId } from "../model/types.ts";
@@ -65,7 +65,7 @@ function presentSummary(source: Summary, sources: Sources | undefined, slot: Slo
 }
 
 async function presentItem(store: Store, source: Message, slot: Slot): Promise<PromptItem> {
-  const raw = source.moved.length === 0 ? messageFromStore(source) : await messageForPrompt(store, source);
+  const raw = source.moved.length === 0 ? readableMessage(source) : await messageForPrompt(store, source);
   const message = presentMessage(raw, source.text);
   if (message === null) return { ...slot, source, message, tokens: 0, ties: untied, isShortened: false };
   // Unchanged, or with its only text in a block, it costs what the store has counted.

@@ -3,7 +3,7 @@
  * depends on what it folds, not on the length of the conversation.
  */
 
-import { messageFromStore } from "../messages/codec.ts";
+import { readableMessage } from "../messages/codec.ts";
 import type { ContextItem, ConversationId, Message, MessageId } from "../model/types.ts";
 import { tiesOf, untied, type Ties } from "../messages/tool-calls.ts";
 import { leafRun, type End, type Rules } from "./choose-runs.ts";
@@ -105,7 +105,7 @@ const messageId = (item: ContextItem): MessageId => item.id as MessageId;
 function tiesOfStored(message: Message): Ties {
   const mayTie =
     message.role === "tool" || message.parts.some(({ type, toolCallId }) => type === "tool" || toolCallId !== null);
-  return mayTie ? tiesOf(messageFromStore(message)) : untied;
+  return mayTie ? tiesOf(readableMessage(message)) : untied;
 }
 
 /** The ordinal at which the fresh tail begins; past every ordinal if there is no tail. */

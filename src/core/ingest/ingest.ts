@@ -1,6 +1,7 @@
 /** Ingest: stores a host's messages, once per key, with their large content in files. */
 
 import { messageToStore, storableKey, type HostMessage, type Incoming } from "../messages/codec.ts";
+import { jsonText } from "../base/json.ts";
 import { findLarge, moveOut, restoreIfWhole, type MoveOptions } from "./large-content.ts";
 import type { Appendable, Appended, AppendOptions, Store } from "../model/store.ts";
 import { settings, type Settings } from "../model/settings.ts";
@@ -78,7 +79,7 @@ function toAppendable({ aside, ...message }: Message): Appendable {
 
 /** A message that was redacted, or whose file is lost, counts as unchanged. */
 async function saysTheSame(store: Store, stored: Message, incoming: HostMessage): Promise<boolean> {
-  const original = JSON.stringify(await restoreIfWhole(store, stored));
+  const original = jsonText(await restoreIfWhole(store, stored));
   const isUnknown = original === "null" || original.includes(forgottenMark);
-  return isUnknown || original === JSON.stringify(incoming);
+  return isUnknown || original === jsonText(incoming);
 }

@@ -13,7 +13,7 @@ import type { ConversationId, FileEncoding, FileId, Message, MovedContent, Store
 import type { Appendable, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import { estimateTokens, tokensPerCharacterMax } from "../base/tokens.ts";
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { isObject, isTooDeep, type Json, type JsonObject } from "../base/json.ts";
 import { formatBytes, plural } from "../base/format.ts";
 
 export interface MoveOptions {
@@ -115,7 +115,7 @@ const pictureCharactersMin = 4_096;
 /** Texts of more tokens than the threshold, and pictures: by path, then place. Pieces of one string share their path. */
 export function findLarge(raw: HostMessage, thresholdTokens: number): readonly LargePiece[] {
   const charactersMin = Math.min(pictureCharactersMin, Math.ceil(thresholdTokens / tokensPerCharacterMax));
-  if (!hasLongString(raw, charactersMin)) return [];
+  if (isTooDeep(raw) || !hasLongString(raw, charactersMin)) return [];
   const { content } = raw;
   const isUnderstood = typeof content === "string" || Array.isArray(content);
   const fields = Object.entries(raw).filter(([field]) => !isUnderstood || field === "content" || isCallField(field));

@@ -5,9 +5,9 @@
  */
 
 import { dialectWords, resultFields } from "../messages/dialects.ts";
-import { estimateMessageTokens, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
+import { estimateMessageTokens, isSealed, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
 import { firstLine } from "../base/excerpt.ts";
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { isObject, isTooDeep, type Json, type JsonObject } from "../base/json.ts";
 import { forgottenMark, type Message, type MovedContent, type Part } from "../model/types.ts";
 
 export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
@@ -39,7 +39,9 @@ export function redactMessage(message: Message, secret: string): Redacted {
 function redactForms(message: Message, forms: Forms): Redacted {
   const parts = message.parts.map((part) => redactPart(part, forms));
   const entry = isShortEntry(message.entry) ? message.entry : replaceInJson(message.entry, forms);
-  const left = redacted(parts, replaceInJson(message.envelope, forms), entry);
+  // A sealed message stays as it is, or is forgotten.
+  const envelope = isSealed(message) ? message.envelope : replaceInJson(message.envelope, forms);
+  const left = redacted(parts, envelope, entry);
   return { ...left, moved: message.moved.length === 0 ? [] : stillMoved(message, left, forms) };
 }
 
@@ -135,15 +137,16 @@ function replaceForms(text: string, forms: Forms): string {
 }
 
 /**
- * Redacts the values and keys of a JSON text, which stays valid. A secret that is itself a piece of JSON may remain, so
- * callers must check with `containsSecret`.
+ * Redacts the values and keys of a JSON text, which stays valid. A secret that is itself a piece of JSON may remain, or
+ * one in a value that is nested too deeply, so callers must check with `containsSecret`.
  */
 export const redactJson = <T extends string | null>(json: T, secret: string): T | string =>
   replaceInJson(json, escapedForms(secret));
 
 function replaceInJson<T extends string | null>(json: T, forms: Forms): T | string {
   if (json === null || !containsAny(json, forms)) return json;
-  return JSON.stringify(replaceInValue(JSON.parse(json), forms));
+  const value: Json = JSON.parse(json);
+  return isTooDeep(value) ? json : JSON.stringify(replaceInValue(value, forms));
 }
 
 function replaceInValue(value: Json, forms: Forms): Json {

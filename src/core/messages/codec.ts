@@ -3,13 +3,14 @@
  *
  * Text is stored once. The rest of each block, and of the message, is JSON with holes where the text was; decoding fills
  * the holes. Whatever is not understood is kept whole: unknown blocks, odd contents, text that a database cannot store.
+ * A message that is nested too deeply to be walked is sealed: its envelope is a list with its JSON text, and it has no words.
  */
 
 import { assert, LcmError } from "../base/errors.ts";
 import { roles } from "../model/types.ts";
 import type { Aside, Message, MovedContent, NewEntry, NewMessage, Part, PartType, Role } from "../model/types.ts";
 import { estimateTokens } from "../base/tokens.ts";
-import { isObject, parseObject, type Json, type JsonObject } from "../base/json.ts";
+import { isObject, isTooDeep, jsonText, parseObject, type Json, type JsonObject } from "../base/json.ts";
 import {
   callBeside,
   callFields,
@@ -59,7 +60,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     role,
     parts,
     tokens: estimateMessageTokens(parts),
-    envelope: envelopeOf(raw, role, at),
+    envelope: parts === sealedParts ? JSON.stringify([jsonText(raw)]) : envelopeOf(raw, role, at),
     entry: entry === undefined ? null : shortenEntry(entry, place),
     ...(aside === undefined ? {} : { aside }),
   };
@@ -78,8 +79,11 @@ export function checkMessage(raw: Json, { at }: MessageOrigin): asserts raw is J
   }
 }
 
+type StoredMessage = Pick<Message, "role" | "parts" | "envelope" | "at">;
+
 /** Decodes the host's message, unchanged. */
-export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "at">): HostMessage {
+export function messageFromStore(message: StoredMessage): HostMessage {
+  if (isSealed(message)) return parseObject(JSON.parse(message.envelope ?? "[]")[0]);
   const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
   const envelope = parseObject(message.envelope);
@@ -97,6 +101,12 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   return raw;
 }
 
+/** The same for everything that walks a message: a sealed one is replaced by a note. */
+export const readableMessage = (message: StoredMessage): HostMessage =>
+  isSealed(message) ? { role: message.role, content: message.parts[0]?.kept ?? "" } : messageFromStore(message);
+
+export const isSealed = ({ envelope }: Pick<Message, "envelope">): boolean => envelope?.startsWith("[") === true;
+
 /** The whole transcript line, or the bare message if there was none. `raw` is the host's message. */
 export function entryFromStore(
   message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">,
@@ -105,9 +115,13 @@ export function entryFromStore(
   return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
 }
 
-/** The text of a host's message, and its cost in a prompt, as the store would have them. */
+/** The text of a host's message as the store would have it, and its cost in a prompt. */
 export const textOfMessage = (raw: HostMessage): string => textOfParts(partsOf(raw));
-export const tokensOfMessage = (raw: HostMessage): number => estimateMessageTokens(partsOf(raw));
+export function tokensOfMessage(raw: HostMessage): number {
+  const parts = partsOf(raw);
+  // A message of the live turn goes to the model as it is.
+  return parts === sealedParts ? estimateTokens(jsonText(raw)) : estimateMessageTokens(parts);
+}
 
 /** The text of a message: the texts of its parts, in order. The store keeps exactly this. */
 export const textOfParts = (parts: readonly Part[]): string =>
@@ -166,7 +180,7 @@ type Known = Pick<MessageOrigin, "key" | "at" | "parentKey">;
  */
 function shortenEntry(entry: JsonObject, known: Known): string {
   const letters = Object.entries(entry).map(([field, value]) => letterOf(field, value, known));
-  return letters.includes(null) ? JSON.stringify({ ...entry, message: null }) : letters.join("");
+  return letters.includes(null) ? jsonText({ ...entry, message: null }) : letters.join("");
 }
 
 const letters: readonly (readonly [letter: string, field: string, valueIn: (known: Known) => Json | undefined])[] = [
@@ -202,6 +216,7 @@ function contentToParts(content: Json | undefined): readonly Part[] {
 }
 
 function partsOf(raw: JsonObject): readonly Part[] {
+  if (isTooDeep(raw)) return sealedParts;
   const { content } = raw;
   const parts = [
     ...contentToParts(content),
@@ -297,6 +312,10 @@ function callsToParts(calls: Json | undefined, beside: CallsBeside): readonly Pa
 }
 
 const emptyPart = { text: null, kept: null, toolCallId: null, toolName: null, metadata: null } as const;
+
+/** What a sealed message shows, and what it costs. */
+const sealedNote = "[this message is nested too deeply to be shown; it is stored whole, and an export contains it]";
+const sealedParts: readonly Part[] = [{ ...emptyPart, type: "agent", kept: sealedNote }];
 
 const whole = (type: PartType, block: Json, text: string | null): Part => ({
   ...emptyPart,

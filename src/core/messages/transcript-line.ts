@@ -7,7 +7,7 @@
 import { entryFromStore, storableKey, type HostMessage, type Incoming } from "./codec.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Entry, Message } from "../model/types.ts";
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { isObject, jsonText, type Json, type JsonObject } from "../base/json.ts";
 import { parseTimestamp, type Timestamp } from "../base/time.ts";
 import { formatCount } from "../base/format.ts";
 
@@ -53,7 +53,7 @@ function otherEntry(value: JsonObject, type: string, position: number): Transcri
   const isHeader = type === "session";
   const id = value["id"];
   const key = isHeader && typeof id === "string" ? storableKey(`session:${id}`) : keyOf(value, position);
-  const entry = { key, type, at: timeOf(value), raw: JSON.stringify(value), ...(isHeader ? {} : parentOf(value)) };
+  const entry = { key, type, at: timeOf(value), raw: jsonText(value), ...(isHeader ? {} : parentOf(value)) };
   return item({ kind: "entry", entry }, isHeader && typeof id === "string" ? id : null);
 }
 
@@ -101,6 +101,5 @@ const formats =
   'one entry per line: {"type":"message","id":"…","message":{"role":"user",…}}';
 
 /** The original line, equal as JSON; `raw` is the host's message. */
-export const messageToLine = (message: Message, raw: HostMessage): string =>
-  JSON.stringify(entryFromStore(message, raw));
+export const messageToLine = (message: Message, raw: HostMessage): string => jsonText(entryFromStore(message, raw));
 export const entryToLine = (entry: Entry): string => entry.raw;

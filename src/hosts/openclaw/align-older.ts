@@ -11,7 +11,7 @@
 
 import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
-import { messageFromStore, messageToStore, textOfParts, type Incoming } from "../../core/messages/codec.ts";
+import { messageToStore, readableMessage, textOfParts, type Incoming } from "../../core/messages/codec.ts";
 import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
 import { countBelow, longestIncreasing } from "../../core/base/increasing.ts";
 import type { Json } from "../../core/base/json.ts";
@@ -151,7 +151,7 @@ async function readSaid(pages: AsyncIterable<readonly Incoming[]>, known: Readon
 
 function traceOf(message: Message | NewMessage): Trace {
   const { key, role, parts, at } = message;
-  const named = role === "tool" ? tiesOf(messageFromStore(message)).answers : parts.map(({ toolCallId }) => toolCallId);
+  const named = role === "tool" ? tiesOf(readableMessage(message)).answers : parts.map(({ toolCallId }) => toolCallId);
   const ids = named.flatMap((id) => id?.replace(/[^\p{L}\p{N}]/gu, "") ?? []);
   const text = textOfParts(role === "assistant" ? parts.filter(({ type }) => type !== "tool") : parts);
   return {

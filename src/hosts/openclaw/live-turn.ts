@@ -1,7 +1,7 @@
 /** The state of one turn: what the host showed at its beginning, what we have shown since, and its budget. */
 
 import { tokensOf } from "../../core/assembly/present-message.ts";
-import type { Json } from "../../core/base/json.ts";
+import { jsonText, type Json } from "../../core/base/json.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { isCallBlock } from "../../core/messages/dialects.ts";
 import { textOf } from "./delegate.ts";
@@ -81,8 +81,8 @@ interface Unstored {
 function findUnstored({ messages, prompt = "" }: AssembleCall, begun: readonly HostMessage[]): Unstored {
   const last = begun.at(-1);
   // With a history limit the host may now show fewer messages than it did first.
-  const lastJson = JSON.stringify(last);
-  const at = messages.slice(0, begun.length).findLastIndex((message) => JSON.stringify(message) === lastJson);
+  const lastJson = jsonText(last ?? null);
+  const at = messages.slice(0, begun.length).findLastIndex((message) => jsonText(message) === lastJson);
   const joined = messages[begun.length - 1];
   if (at < 0 && last?.["role"] === "user" && joined !== undefined) {
     const joinedText = textOf(joined["content"]);

@@ -17,7 +17,8 @@ import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import type { ReadTranscript } from "./host-api.ts";
 import { drain, drainToReset } from "./read-transcript.ts";
 import { findActive } from "./segments.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isObject, jsonText } from "../../core/base/json.ts";
+import type { Json, JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 const scratch = makeScratch("transcript");
@@ -90,6 +91,33 @@ describe("reading the transcript", () => {
       Array.from({ length: 25 }, (_, seq) => seq),
     );
     await world.check();
+  });
+
+  it("guarantee 1: a row that is nested too deeply stops nothing: it is stored whole, with everything around it", async () => {
+    const world = await createWorld();
+    say(world, 3);
+    let deep: Json = "harpsichord";
+    for (let level = 0; level < 100_000; level++) deep = { 0: deep };
+    const told: Json[] = [];
+    const read: ReadTranscript = async (request) => {
+      const page = await world.host.read(request);
+      if (page.kind !== "page") return page;
+      const events = page.events.map((row) => {
+        const { event } = row;
+        if (row.seq === 2 && isObject(event) && isObject(event["message"]))
+          return { ...row, event: { ...event, message: { ...event["message"], details: deep } } };
+        return row.seq === 4 && isObject(event) ? { ...row, event: { ...event, more: deep } } : row;
+      });
+      told.push(...events.map(({ event }) => event));
+      return { ...page, events };
+    };
+    assert.equal((await world.drain(undefined, read)).messages, 6);
+    say(world, 1);
+    assert.equal((await world.drain(undefined, read)).messages, 2);
+    const [{ id } = assert.fail()] = await world.family();
+    const lines = await Array.fromAsync(world.lcm.export(id));
+    assert.equal(lines.filter((line) => line.includes("harpsichord")).length, 2);
+    assert.ok(told.every((event) => lines.includes(jsonText(event))));
   });
 
   it("reads a transcript of any length, page by page", async () => {

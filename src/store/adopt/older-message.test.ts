@@ -90,6 +90,13 @@ describe("converting a message of the older program", () => {
     assert.ok(JSON.stringify(found).includes("hello there"));
   });
 
+  it("keeps metadata that is nested too deeply as text", () => {
+    const metadata = `{"raw":{"type":"tree","root":${"[".repeat(9_000)}${"]".repeat(9_000)}}}`;
+    const found = convertMessage(message("user", "a tree", [{ ...bare, type: "text", text: "a tree", metadata }]));
+    assert.equal(found.content, "a tree");
+    assert.equal(JSON.parse(found.parts[0]?.metadata ?? "{}").older, metadata);
+  });
+
   it("keeps a column that differs from the block", () => {
     const part = { ...textBlock("hi"), toolCallId: "c9", toolName: "bash" };
     const call: OlderPart = {

@@ -11,7 +11,7 @@ import { estimateMessageTokens, messageFromStore, messageToStore, textOfParts } 
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { assert } from "../../core/base/errors.ts";
 import type { NewMessage, Part, PartType, Role } from "../../core/model/types.ts";
-import { isObject, type Json, type JsonObject } from "../../core/base/json.ts";
+import { isObject, isTooDeep, type Json, type JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export interface OlderMessage {
@@ -68,9 +68,9 @@ function parseObject(json: string | null): JsonObject | null {
   if (json === null) return null;
   try {
     const value: Json = JSON.parse(json);
-    return isObject(value) ? value : null;
+    return isObject(value) && !isTooDeep(value) ? value : null;
   } catch {
-    return null; // Not JSON: it is kept as text.
+    return null; // Not JSON: it is kept as text, like what is nested too deeply.
   }
 }
 
