@@ -83,7 +83,7 @@ type StoredMessage = Pick<Message, "role" | "parts" | "envelope" | "at">;
 
 /** Decodes the host's message, unchanged. */
 export function messageFromStore(message: StoredMessage): HostMessage {
-  if (isSealed(message)) return parseObject(JSON.parse(message.envelope ?? "[]")[0]);
+  if (isSealed(message)) return unsealed(message.envelope ?? "");
   const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
   const envelope = parseObject(message.envelope);
@@ -104,6 +104,11 @@ export function messageFromStore(message: StoredMessage): HostMessage {
 /** The same for everything that walks a message: a sealed one is replaced by a note. */
 export const readableMessage = (message: StoredMessage): HostMessage =>
   isSealed(message) ? { role: message.role, content: message.parts[0]?.kept ?? "" } : messageFromStore(message);
+
+function unsealed(envelope: string): HostMessage {
+  const [json = ""]: readonly string[] = JSON.parse(envelope);
+  return parseObject(json);
+}
 
 export const isSealed = ({ envelope }: Pick<Message, "envelope">): boolean => envelope?.startsWith("[") === true;
 
