@@ -100,7 +100,7 @@ const itemsBetween = (from: number, to: number): readonly Incoming[] =>
 const assembliesMeasured = 40;
 
 async function measurePrompt(path: string, id: ConversationId): Promise<PromptCost> {
-  const store = await openSqlite({ path, housekeeping: false });
+  const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
   for (let warm = 0; warm < 40; warm++) await lcm.assemble(id, { budget });
   const before = process.cpuUsage();
@@ -109,7 +109,7 @@ async function measurePrompt(path: string, id: ConversationId): Promise<PromptCo
   const used = cpuMs(before) / assembliesMeasured;
   await store.close();
 
-  const thread = await openSqliteWorker({ path, housekeeping: false });
+  const thread = await openSqliteWorker({ path, housekeeping: false, durability: "normal" });
   const through = lcmOf(thread);
   const { p50: wallMs } = await timed(20, async () => await through.assemble(id, { budget }));
   await thread.close();
@@ -117,7 +117,7 @@ async function measurePrompt(path: string, id: ConversationId): Promise<PromptCo
 }
 
 async function longOne(path: string): Promise<ConversationId> {
-  const store = await openSqlite({ path, housekeeping: false });
+  const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const [conversation] = await store.conversations({ sessionId: "long" });
   await store.close();
   return conversation?.id as ConversationId;
@@ -127,7 +127,7 @@ async function longOne(path: string): Promise<ConversationId> {
 
 /** A whole conversation that was never compacted, with a model that answers at once. */
 async function measureSweep(path: string, messages: number): Promise<Swept> {
-  const store = await openSqlite({ path, housekeeping: false });
+  const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
   const { id } = await store.open({ sessionId: "sweep" });
   for (let from = 0; from < messages; from += 2_000)
@@ -159,7 +159,7 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
 
 /** A conversation after n messages with a sweep every 600, and 1,000 turns more. */
 async function measureCompacted(path: string, n: number): Promise<Compacted> {
-  const store = await openSqlite({ path, housekeeping: false });
+  const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
   const { id } = await store.open({ sessionId: "compacted" });
   let sweepsCpu = 0;
@@ -178,7 +178,7 @@ async function measureCompacted(path: string, n: number): Promise<Compacted> {
   await store.close();
   const prompt = await measurePrompt(path, id);
   const recalled = await measureRecall(path, id);
-  const again = await openSqlite({ path, housekeeping: false });
+  const again = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const turns = await measureTurns(lcmOf(again), id, n);
   await again.close();
   return {
@@ -193,11 +193,11 @@ async function measureCompacted(path: string, n: number): Promise<Compacted> {
 }
 
 async function measureRecall(path: string, id: ConversationId): Promise<Recalled> {
-  const whole = await openSqlite({ path, housekeeping: false });
+  const whole = await openSqlite({ path, housekeeping: false, durability: "normal" });
   while ((await whole.index(10_000)) > 0);
   await whole.close();
 
-  const store = await openSqliteWorker({ path, housekeeping: false });
+  const store = await openSqliteWorker({ path, housekeeping: false, durability: "normal" });
   const lcm = createLcm({ store, clock });
   const reach = { kind: "conversation", conversations: [id] } as const;
   const tokenCap = 4_000;

@@ -99,7 +99,7 @@ const rawTextBytes = (): number => {
 async function measure(): Promise<Measured> {
   const append = await measureAppend();
   const openMs = await measureOpen();
-  const store = await openSqliteWorker({ path: database });
+  const store = await openSqliteWorker({ path: database, durability: "normal" });
   await store.search(fullText("warm"));
   const named = async (sessionId: string): Promise<readonly ConversationId[]> =>
     (await store.conversations({ sessionId })).map(({ id }) => id);
@@ -147,7 +147,7 @@ type CorpusEntry = JsonObject & { readonly message: JsonObject; readonly timesta
 const entryAt = (at: number): CorpusEntry => corpusEntry(at) as CorpusEntry;
 
 async function measureAppend(): Promise<Measured["append"]> {
-  const store = await openSqlite({ path: database, housekeeping: false });
+  const store = await openSqlite({ path: database, housekeeping: false, durability: "normal" });
   const [conversation] = await store.conversations({ sessionId: "long" });
   const id = conversation?.id as ConversationId;
   const raws = Array.from({ length: turnsMeasured + warmUp }, (_, index) =>
@@ -184,7 +184,7 @@ async function measureOpen(): Promise<number> {
   let took = 0;
   for (let time = 0; time < 3; time++) {
     const start = performance.now();
-    const store = await openSqliteWorker({ path: database });
+    const store = await openSqliteWorker({ path: database, durability: "normal" });
     took = performance.now() - start;
     await store.close();
   }

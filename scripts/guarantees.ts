@@ -52,6 +52,8 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     29: "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
   },
   "Accidents and attacks do no harm": {
+    30: "**A power cut loses nothing**: content is durable before the row that refers to it, in ingest, backup, restore, archive and adoption. A lost commit is repeated from the host's transcript, or was durable before the call returned.",
+    31: "**A backup is whole or is not one**: a restore verifies it before it touches anything, and an incomplete one never takes the place of a whole one.",
     32: "**Credentials and conversations go only to the configured host**: redirects are never followed, and answers are read up to a cap.",
     33: "**Damage is noticed**: every stored text has a checksum that `lcm doctor`, an export and a restore verify.",
   },

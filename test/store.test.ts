@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Conversation } from "../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../src/core/model/store.ts";
-import { restore } from "../src/store/sqlite/backup.ts";
+import { locationOf } from "../src/store/sqlite/location.ts";
+import { restore } from "../src/store/sqlite/restore.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
 import { refuses } from "./store-contract/ground.ts";
@@ -20,7 +21,7 @@ import { testStore } from "./store-contract/suite.ts";
 const sqlite = {
   databaseFile: {
     restore: async (from: string, path: string): Promise<void> => {
-      await restore(from, path, join(dirname(path), "lcm-files"), "2026-02-17T07:37:00.000Z");
+      await restore(from, locationOf(path), { now: "2026-02-17T07:37:00.000Z" });
     },
   },
 };

@@ -9,7 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { errorText, LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Clock, Store } from "../core/model/store.ts";
-import { envOf, resolveSettings, type ResolvedSettings } from "../core/model/settings.ts";
+import { durabilityOf, envOf, resolveSettings, type ResolvedSettings } from "../core/model/settings.ts";
 import {
   fromHome,
   misplacedSettingsIn,
@@ -19,9 +19,13 @@ import {
   stateDirectoryIn,
 } from "../models/openclaw-files.ts";
 import { adopt } from "../store/adopt/adopt.ts";
-import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
+import { backUp } from "../store/sqlite/backup.ts";
+import { filesLackingIn } from "../store/sqlite/backup-contents.ts";
+import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/copies.ts";
+import { defaultFilesDir } from "../store/sqlite/location.ts";
+import { restore } from "../store/sqlite/restore.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
-import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
+import { openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type { ConfigFile, Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";
 import type { DatabaseFacts, RestorePlan } from "../format/restore.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
@@ -77,7 +81,6 @@ export async function findDatabase(
 
 export const stateDirectory = (): string => stateDirectoryIn(process.env);
 
-const backupsKept = 3;
 /** How long to wait for a locked database. The terminal UI retries, so it waits less. */
 const lockTimeoutMs = 60_000;
 const lookTimeoutMs = 500;
@@ -126,7 +129,9 @@ export function createDatabase(
         while ((await upgraded.index(1_000)) > 0); // A read-only connection cannot do it.
         await upgraded.close();
       }
-      const options = { path, filesDir, readOnly, housekeeping: purpose !== "import", busyTimeoutMs };
+      // An import that is run again brings the same rows.
+      const durability = durabilityOf(values, purpose === "import" ? "normal" : "full");
+      const options = { path, filesDir, readOnly, durability, housekeeping: purpose !== "import", busyTimeoutMs };
       const store = await openers[purpose](options);
       // A person at a terminal may just have fixed the key.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
@@ -141,17 +146,16 @@ export function createDatabase(
     },
     async backup(to) {
       if (kind() === "none") throw missing();
-      const made = await backUp(
-        path,
-        filesDir,
-        to === undefined ? unusedPath(backupPath(path, clock.now())) : resolve(to),
-      );
-      return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept, made.path) : [] };
+      const place = to === undefined ? unusedPath(backupPath(path, clock.now())) : resolve(to);
+      const made = await backUp({ path, filesDir }, place);
+      return { ...made, pruned: to === undefined ? await pruneBackups(path, made.path) : [] };
     },
     backups: () => copiesBeside(path),
-    restorable: () => copiesBeside(path).map((copy) => ({ ...copy, format: formatOf(copy.path), contents: null })),
+    restorable: async () =>
+      await Promise.all(copiesBeside(path).map(async (copy) => ({ ...copy, ...(await outlineOf(copy.path)) }))),
     planRestore: async (from) => await planRestore(from, path),
-    restore: async (plan) => await restore(plan.from.path, plan.to, filesDir, clock.now()),
+    restore: async (plan, isPartialAllowed = false) =>
+      await restore(plan.from.path, { path: plan.to, filesDir }, { now: clock.now(), isPartialAllowed }),
   };
 }
 
@@ -240,14 +244,17 @@ function hintOfBackups(path: string): string | null {
   return `list backups with \`lcm restore\`${name}`;
 }
 
-/** A quick guess; restoring reads every page first. */
-function formatOf(path: string): DatabaseFacts["format"] {
+/** A quick guess; restoring reads every page and file first. */
+async function outlineOf(path: string): Promise<Omit<DatabaseFacts, "path" | "bytes">> {
+  const outline = { contents: null, missingFiles: 0 };
   try {
     const kind = identify(path);
-    return kind === "empty" ? "no_database" : kind;
+    if (kind === "empty") return { ...outline, format: "no_database" };
+    return { ...outline, format: kind, missingFiles: await filesLackingIn(path) };
   } catch (error) {
     if (!(error instanceof LcmError)) throw error;
-    return error.code === "conflict" ? "newer" : error.code === "corrupt" ? "damaged" : "no_database";
+    const format = error.code === "conflict" ? "newer" : error.code === "corrupt" ? "damaged" : "no_database";
+    return { ...outline, format };
   }
 }
 
@@ -268,9 +275,9 @@ function backupNamed(name: string, database: string): string | null {
 }
 
 async function factsOf(path: string): Promise<DatabaseFacts> {
-  const facts = { path, bytes: statSync(path).size };
   const kind = identify(path);
   if (kind === "empty") throw new LcmError("invalid", `${path} is empty`, { hint: "choose another backup" });
+  const facts = { path, bytes: statSync(path).size, missingFiles: await filesLackingIn(path) };
   if (kind !== "current") return { ...facts, format: kind, contents: null };
   const lcm = createLcm({ clock, store: await openSqlite({ path, readOnly: true }) });
   try {
@@ -289,6 +296,6 @@ async function factsOfDamaged(path: string): Promise<DatabaseFacts> {
     if (!(error instanceof LcmError)) throw error;
     const isReplaceable = error.code === "corrupt" || error.code === "conflict" || isLost(path);
     if (!isReplaceable) throw error;
-    return { path, bytes: statSync(path).size, format: formatOf(path), contents: null };
+    return { path, bytes: statSync(path).size, ...(await outlineOf(path)) };
   }
 }

@@ -5,6 +5,8 @@ import type { Backup } from "./status.ts";
 
 /** `contents` is null unless the file has the current format. */
 export interface DatabaseFacts extends Backup {
+  /** Stored files that a backup should hold and does not. */
+  readonly missingFiles: number;
   readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged" | "no_database";
   readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
 }
@@ -23,6 +25,8 @@ export interface Restored {
   /** Where the previous database was moved; null if there was none. */
   readonly replaced: string | null;
   readonly files: number;
+  /** Stored files that the restored rows name and that the backup does not hold. */
+  readonly missing: number;
   /** Older set-aside files that were removed. */
   readonly pruned: readonly string[];
 }
@@ -31,7 +35,8 @@ export const backupLine = (copy: Restorable): string => `${kindWords[copy.kind]}
 
 const kindWords: Readonly<Record<Restorable["kind"], string>> = { backup: "backup   ", "set-aside": "set aside" };
 
-export const isSound = ({ format }: DatabaseFacts): boolean => format !== "damaged" && format !== "no_database";
+export const isSound = ({ format, missingFiles }: DatabaseFacts): boolean =>
+  format !== "damaged" && format !== "no_database" && missingFiles === 0;
 
 export const restoreLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
   `restore   ${factsLine(from)}`,
@@ -47,18 +52,20 @@ export const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
   no_database: "not a database",
 };
 
-function factsLine({ path, bytes, format, contents }: DatabaseFacts): string {
-  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]})`;
+function factsLine({ path, bytes, format, contents, missingFiles }: DatabaseFacts): string {
+  const lacking = missingFiles === 0 ? "" : `; incomplete: ${plural(missingFiles, "stored file")} missing`;
+  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]}${lacking})`;
   const counts = listed([
     plural(contents.conversations, "conversation"),
     plural(contents.messages, "message"),
     plural(contents.summaries, "summary", "summaries"),
   ]);
-  return `${path} (${formatBytes(bytes)}: ${counts})`;
+  return `${path} (${formatBytes(bytes)}: ${counts}${lacking})`;
 }
 
-export const restoredLines = ({ to }: RestorePlan, { files, replaced }: Restored): readonly string[] => [
+export const restoredLines = ({ to }: RestorePlan, { files, missing, replaced }: Restored): readonly string[] => [
   `restored ${to}`,
   ...(files > 0 ? [`with ${plural(files, "stored file")}`] : []),
+  ...(missing > 0 ? [`without ${plural(missing, "stored file")} that the backup does not hold`] : []),
   ...(replaced === null ? [] : [`the previous database is now ${replaced}`]),
 ];

@@ -5,7 +5,7 @@ import { LcmError } from "../core/base/errors.ts";
 import { escapedForms, redactText } from "../core/maintenance/redact.ts";
 import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
-import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts";
+import type { ConversationId, FileEncoding, FileId, StoredFile } from "../core/model/types.ts";
 import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
 import { freshFileId } from "./ledger/files.ts";
 import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
@@ -56,12 +56,16 @@ async function mustFindFile({ read }: StoredFiles, id: FileId): Promise<StoredFi
 /** The older program did not always record a size; then any is accepted. */
 const isAltered = ({ bytes }: StoredFile, facts: ContentFacts): boolean => bytes > 0 && bytes !== facts.bytes;
 
+/** The hash of content by which it is found again and verified. */
+export const contentHash = (content: string | Buffer, encoding: FileEncoding): string =>
+  createHash("sha256").update(`${encoding}:`).update(content).digest("hex");
+
 /** Returns the row of the same content in the same conversation if there is one, and restores its content if needed. */
 export async function saveFile({ content, deps, read, write }: StoredFiles, file: NewFile): Promise<StoredFile> {
   const { content: text, ...described } = file;
-  const contentHash = createHash("sha256").update(`${file.encoding}:`).update(text).digest("hex");
+  const hash = contentHash(text, file.encoding);
   await read(() => mustHave(file.conversation)); // First: content of a missing conversation would never be found.
-  const known = await read(() => first(fileWith(file.conversation, contentHash), toStoredFile));
+  const known = await read(() => first(fileWith(file.conversation, hash), toStoredFile));
   if (known !== null) {
     const facts = await content.facts(known.storageUri);
     if (facts === null || isAltered(known, facts)) await content.replace(known.storageUri, text, file.encoding);
@@ -71,7 +75,7 @@ export async function saveFile({ content, deps, read, write }: StoredFiles, file
   const { keep, drop, ...saved } = await content.put(id, file);
   try {
     return await write(function* () {
-      const stored = yield* rowSteps.recordFile(deps, { ...described, id, contentHash, ...saved });
+      const stored = yield* rowSteps.recordFile(deps, { ...described, id, contentHash: hash, ...saved });
       if (stored.id === id) keep();
       return stored;
     });
@@ -150,8 +154,22 @@ export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"]
 
 export async function forgetInFile(files: StoredFiles, file: StoredFile, secret: string): Promise<void> {
   const text = await textOf(files, file);
-  const size = text === null ? {} : await files.content.replace(file.storageUri, redactText(text, secret), "utf8");
-  await files.write(() => replaceFileRow({ ...file, ...size }, (words) => redactText(words, secret)));
+  await replaceContent(files, file, text === null ? null : redactText(text, secret), (words) =>
+    redactText(words, secret),
+  );
+}
+
+/** Replaces the content, unless it is null, and redacts the row. In between the size is unknown: a crash leaves no wrong one. */
+export async function replaceContent(
+  { content, write }: StoredFiles,
+  file: StoredFile,
+  text: string | null,
+  redact: (words: string) => string,
+): Promise<void> {
+  await write(() => replaceFileRow({ ...file, bytes: text === null ? file.bytes : 0 }, redact));
+  if (text === null) return;
+  const size = await content.replace(file.storageUri, text, "utf8");
+  await write(() => replaceFileRow({ ...file, ...size, encoding: "utf8" }, redact));
 }
 
 /** Null if it is not text, or the content is missing. */

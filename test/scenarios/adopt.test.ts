@@ -17,7 +17,7 @@ import type { Conversation, ConversationId, Message } from "../../src/core/model
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { estimateTokens } from "../../src/core/base/tokens.ts";
 import { adopt } from "../../src/store/adopt/adopt.ts";
-import { restore } from "../../src/store/sqlite/backup.ts";
+import { restore } from "../../src/store/sqlite/restore.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkSound, flattened } from "../support/lossless.ts";
 import {
@@ -302,7 +302,7 @@ for (const version of fixtureVersions) {
     it("is the original again when the backup is restored, and can be adopted again", async () => {
       const other = join(scratch, `${version}.restored.db`);
       copyFileSync(path, other);
-      const { replaced } = await restore(backup, other, join(scratch, "no-files"), now);
+      const { replaced } = await restore(backup, { path: other, filesDir: join(scratch, "no-files") }, { now });
       assert.deepEqual(contentsOf(other), contentsOf(untouched));
       assert.equal((await adopt(other, now)).kind, "adopted");
       assert.deepEqual(contentsOf(other), contentsOf(replaced!));

@@ -142,14 +142,15 @@ export interface Database {
   adopt(): Promise<Adopted>;
   /** Throws if conversations of this file cannot be imported into it. Creates nothing. */
   checkMerge(from: string): Promise<void>;
-  /** Without a path, the copy goes next to the database, where only the newest are kept. */
+  /** Without a path, the copy goes next to the database, where only some are kept. */
   backup(to: string | undefined): Promise<BackedUp>;
   /** The copies next to it, oldest first, including files set aside by restores. */
   backups(): readonly Backup[];
   /** The same with their formats; works even if the database is damaged or missing. */
-  restorable(): readonly Restorable[];
+  restorable(): Promise<readonly Restorable[]>;
   planRestore(from: string): Promise<RestorePlan>;
-  restore(plan: RestorePlan): Promise<Restored>;
+  /** Verifies the backup first. Throws `corrupt` if stored files are missing from it, unless that is allowed. */
+  restore(plan: RestorePlan, isPartialAllowed?: boolean): Promise<Restored>;
 }
 
 export type Adopted =

@@ -8,7 +8,7 @@ export const backupCommand = defineCommand({
   summary: "back up the database and its files, even while the host is running",
   description:
     "Copy the database and its stored files, even while the host is running. Without a path the copy goes next to the " +
-    "database, where the newest three are kept.",
+    "database, where the newest three are kept, and the newest of each of the last seven days.",
   arguments: [["[to]", "path of the copy; it is never removed automatically"]],
   examples: [
     ["lcm backup", "copy it next to the database"],

@@ -10,10 +10,14 @@ export const restoreCommand = defineCommand({
   name: "restore",
   summary: "list backups, or replace the database with one",
   description:
-    "Replace the database with a backup, even if the database is damaged or missing. The current file is set aside first; " +
-    "the newest three set-aside files are kept, besides all backups.",
+    "Replace the database with a backup, even if the database is damaged or missing. The backup is verified before " +
+    "anything is changed. The current file is set aside first; the newest three set-aside files are kept, besides all " +
+    "backups.",
   arguments: [["[from]", "the backup; without it, list those next to the database"]],
-  options: applyOptions,
+  options: {
+    ...applyOptions,
+    partial: ["--partial", "restore everything else if stored files are missing from the backup"],
+  },
   examples: [
     ["lcm restore", "list backups"],
     ["lcm restore lcm.db.backup-20260217T073700Z", "show what would be replaced"],
@@ -22,7 +26,7 @@ export const restoreCommand = defineCommand({
   async run(session, options, from?: string) {
     const applying = isApplying(options);
     if (from === undefined) {
-      if (!applying) return list(session);
+      if (!applying) return await list(session);
       throw new LcmError("invalid", "missing: which backup", { hint: "list backups with `lcm restore`" });
     }
     const plan = await session.database.planRestore(from);
@@ -34,7 +38,7 @@ export const restoreCommand = defineCommand({
         plan,
         "nothing was changed; pass --apply to do it and set the current file aside",
       );
-    const result = await session.database.restore(plan);
+    const result = await session.database.restore(plan, options.partial === true);
     if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result });
     for (const line of restoredLines(plan, result)) session.print(line);
     if (result.pruned.length > 0) session.note(`removed older files that were set aside: ${result.pruned.join(", ")}`);
@@ -44,8 +48,8 @@ export const restoreCommand = defineCommand({
 });
 
 /** Newest first. */
-function list({ database, json, print, printJson, note, typed }: Session): void {
-  const found = database.restorable().toReversed();
+async function list({ database, json, print, printJson, note, typed }: Session): Promise<void> {
+  const found = (await database.restorable()).toReversed();
   if (json) printJson({ database: database.path, backups: found });
   else if (found.length === 0) print(typed(`no backups next to ${database.path}; make one with \`lcm backup\``));
   else {

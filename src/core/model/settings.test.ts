@@ -43,6 +43,7 @@ const added = {
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
   searchTimeoutSeconds: ["LCM_SEARCH_TIMEOUT_SECONDS", 10],
+  durability: ["LCM_DURABILITY", "auto"],
 } as const;
 
 const rows: readonly (readonly [string, Setting])[] = Object.entries(settings);

@@ -155,7 +155,19 @@ export const settings = {
     sentence: "Seconds after which a search stops and reports how far it got.",
     why: "The same search can take a hundred times longer on a large database and a slow disk.",
   }),
+  durability: {
+    kind: "choice",
+    default: "auto",
+    choices: ["auto", "full", "normal"],
+    sentence:
+      "Whether each commit waits until the disk has it: `full` waits, `normal` may lose the last commits in a power cut, and `auto` waits except in hosts and imports, which bring the same messages again.",
+    why: "Waiting costs from a fraction of a millisecond to tens of milliseconds per commit, depending on the disk.",
+  },
 } as const satisfies Readonly<Record<string, Setting>>;
+
+/** How commits wait for the disk where `usual` suits if nobody decided otherwise. */
+export const durabilityOf = ({ durability }: Settings, usual: Durability): Durability =>
+  durability === "auto" ? usual : durability;
 
 /** One row of the table. The settings of the older program need no `why`. */
 export type Setting = { readonly sentence: string; readonly why?: string } & (
@@ -178,6 +190,9 @@ export type SettingKey = keyof typeof settings;
 export const isSettingKey = (key: string): key is SettingKey => Object.hasOwn(settings, key);
 
 export type Settings = { readonly [K in SettingKey]: ValueOf<(typeof settings)[K]> };
+
+/** `full`: a commit that returned survives a power cut. `normal`: the last ones may be lost, never consistency. */
+export type Durability = Exclude<Settings["durability"], "auto">;
 
 type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
   ? Choice

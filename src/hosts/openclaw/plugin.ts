@@ -5,7 +5,7 @@
 
 import { join, resolve } from "node:path";
 import { errorText } from "../../core/base/errors.ts";
-import { misplacedWords, resolveSettings } from "../../core/model/settings.ts";
+import { durabilityOf, misplacedWords, resolveSettings } from "../../core/model/settings.ts";
 import { fromHome, misplacedSettingsIn, pluginConfigIn, stateDirectoryIn } from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
 import type { ContextEngine, PluginApi, ReadTranscript } from "./host-api.ts";
@@ -62,6 +62,7 @@ function findRuntime(api: PluginApi): Runtime {
   for (const each of misplaced) api.logger.warn(`openclaw.json: ${misplacedWords(each)}`);
   // As the operator wrote it: in the config that the host passes on, defaults look as if they were set.
   const settings = resolveSettings({ env: process.env, config: pluginConfigIn(config), misplaced });
+  const durability = durabilityOf(settings.values, "normal"); // The host's transcript brings every row again.
   const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectoryIn(process.env), "lcm.db")));
   return runtimeOf({
     path,
@@ -70,7 +71,7 @@ function findRuntime(api: PluginApi): Runtime {
     logger: api.logger,
     async openStore() {
       const { openSqliteWorker } = await import("../../store/sqlite/worker.ts");
-      return await openSqliteWorker({ path }, (message) => api.logger.info(message));
+      return await openSqliteWorker({ path, durability }, (message) => api.logger.info(message));
     },
     async templates() {
       const { loadTemplates } = await import("../../models/prompt-files.ts");

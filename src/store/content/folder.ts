@@ -1,10 +1,10 @@
 /**
  * Keeps large content in a folder: private to the user, one folder per conversation, file names made from ids alone. A
- * URI from a row or a caller can never lead outside the folder.
+ * URI from a row or a caller can never lead outside the folder. Content is durable before a row can name it.
  */
 
 import { renameSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, constants, copyFile, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep, win32 } from "node:path";
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import type {
@@ -16,6 +16,7 @@ import type {
 } from "../../core/model/content-store.ts";
 import type { NewFile } from "../../core/model/store.ts";
 import { isFileId, type FileEncoding, type FileId } from "../../core/model/types.ts";
+import { makeFolder, renameDurably, syncFile, syncFolder } from "./durable.ts";
 
 export function openFolder(folder: string): ContentStore {
   return {
@@ -35,7 +36,9 @@ export function openFolder(folder: string): ContentStore {
     facts: async (storageUri) => await factsIn(folder, storageUri),
     async replace(storageUri, content, encoding) {
       const { bytes, size } = encode(content, encoding);
-      await writeInPlace(folder, pathInside(folder, storageUri), (draft) => writeFile(draft, bytes, { mode: 0o600 }));
+      const path = pathInside(folder, storageUri);
+      await writeInPlace(folder, path, (draft) => writeFile(draft, bytes, { mode: 0o600 }));
+      syncFolder(dirname(path));
       return size;
     },
     remove: async (storageUri) => await rm(pathInside(folder, storageUri), { force: true }),
@@ -65,7 +68,7 @@ async function putIn(folder: string, id: FileId, file: NewFile): Promise<Content
     keep() {
       if (isKept) return; // The transaction may be retried.
       try {
-        renameSync(draft, path);
+        renameDurably(draft, path);
       } catch (cause) {
         throw cannotStore(folder, cause);
       }
@@ -115,13 +118,14 @@ function encode(content: string, encoding: FileEncoding): { readonly bytes: Buff
   return { bytes, size: { bytes: bytes.length, lines } };
 }
 
-/** Written beside its final place and then renamed, so that a crash never leaves half a file. */
+/** Written and synced beside its final place, then renamed, so that no crash or power cut leaves half a file. */
 async function writeDraft(folder: string, path: string, write: (draft: string) => Promise<void>): Promise<string> {
   const draft = `${path}.${process.pid}.new`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path));
     await write(draft);
     await chmod(draft, 0o600);
+    await syncFile(draft);
     return draft;
   } catch (cause) {
     await rm(draft, { force: true }).catch(() => undefined); // An unwritable folder has no draft to remove.
@@ -129,10 +133,11 @@ async function writeDraft(folder: string, path: string, write: (draft: string) =
   }
 }
 
+/** The caller syncs the folder, so that many files need it once. */
 async function writeInPlace(folder: string, path: string, write: (draft: string) => Promise<void>): Promise<void> {
   const draft = await writeDraft(folder, path, write);
   try {
-    await rename(draft, path);
+    renameSync(draft, path);
   } catch (cause) {
     await rm(draft, { force: true });
     throw cannotStore(folder, cause);
@@ -181,26 +186,63 @@ const toListed =
 const namesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder).catch((): string[] => [])).toSorted();
 
-/** Copies one content to the same URI of another folder, unless it is there already. False if the source has none. */
-export async function copyContent(from: string, to: string, storageUri: string): Promise<boolean> {
-  if ((await factsIn(from, storageUri)) === null) return false;
-  if ((await factsIn(to, storageUri)) !== null) return true;
-  const source = pathInside(from, storageUri);
-  await writeInPlace(to, pathInside(to, storageUri), (draft) => copyFile(source, draft));
-  return true;
+/** How many files are copied at once: their syncs then share the disk's work. */
+const copiesAtOnce = 16;
+
+/**
+ * Copies contents durably to the same URIs of another folder, unless they are there already with the same size. Returns
+ * the URIs that the source does not have.
+ */
+export async function copyContents(
+  from: string,
+  to: string,
+  uris: readonly string[],
+  replace = false,
+): Promise<readonly string[]> {
+  const missing: string[] = [];
+  const folders = new Set<string>();
+  const copy = async (storageUri: string): Promise<void> => {
+    const source = await factsIn(from, storageUri);
+    if (source === null) return void missing.push(storageUri);
+    const [path, target] = [pathInside(from, storageUri), pathInside(to, storageUri)];
+    if (replace || (await factsIn(to, storageUri))?.bytes !== source.bytes) {
+      try {
+        await writeInPlace(to, target, (draft) => copyFile(path, draft, constants.COPYFILE_FICLONE));
+      } catch (error) {
+        if ((await factsIn(from, storageUri)) !== null) throw error;
+        return void missing.push(storageUri); // Removed since.
+      }
+    }
+    folders.add(dirname(target));
+  };
+  for (let start = 0; start < uris.length; start += copiesAtOnce)
+    await Promise.all(uris.slice(start, start + copiesAtOnce).map(copy));
+  for (const folder of folders) syncFolder(folder);
+  return missing;
 }
 
-/** Copies every file of a folder to another and returns their number; 0 if the folder does not exist. */
-export async function copyFiles(from: string, to: string): Promise<number> {
+/** Null if there is no such content. */
+export const bytesOf = async (folder: string, storageUri: string): Promise<Buffer | null> =>
+  (await factsIn(folder, storageUri)) === null ? null : await readFile(pathInside(folder, storageUri));
+
+/** Copies every file of a folder to another, whether a row names it or not. Drafts of other processes may vanish. */
+export async function copyFiles(from: string, to: string): Promise<void> {
   const entries = await readdir(from, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  for (const file of files) {
-    const target = join(to, relative(from, file));
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await copyFile(file, target);
-    await chmod(target, 0o600);
-  }
-  return files.length;
+  const names = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".new"));
+  await copyContents(
+    from,
+    to,
+    names.map(({ parentPath, name }) => relative(from, join(parentPath, name))),
+  );
 }
 
-export const removeFiles = async (folder: string): Promise<void> => await rm(folder, { recursive: true, force: true });
+/** Removes the content that no row names. Drafts are left to their processes. */
+export async function removeUnnamed(folder: string, named: () => readonly string[]): Promise<void> {
+  const listed = await openFolder(folder).list(null);
+  // Asked after the listing: content stored in between has its row by now.
+  const kept = new Set(named().map((storageUri) => pathInside(folder, storageUri)));
+  for (const { storageUri, isDraft } of listed) {
+    const path = pathInside(folder, storageUri);
+    if (!isDraft && !kept.has(path)) await rm(path, { force: true });
+  }
+}

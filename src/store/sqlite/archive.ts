@@ -11,18 +11,13 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Archived } from "../../core/model/changes.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { removeDeadDrafts, writeWhole } from "./backup.ts";
+import type { DatabaseLocation } from "./location.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
-import { copyContent } from "../content/folder.ts";
+import { copyContents } from "../content/folder.ts";
 import { createSchema } from "./migrate.ts";
 import { columnsOf } from "./pragma.ts";
 import { checkWhole } from "./file-kind.ts";
 import { inTransaction } from "./runner.ts";
-
-/** A database file, and the folder with its stored content. */
-export interface DatabaseLocation {
-  readonly path: string;
-  readonly filesDir: string;
-}
 
 export async function archive(
   from: DatabaseLocation,
@@ -33,8 +28,8 @@ export async function archive(
   let files = 0;
   const write = async (draft: string): Promise<void> => {
     removeDeadDrafts(dirname(to.path), basename(to.path));
-    for (const storageUri of readBack(draft, copyRows(from.path, conversations, draft)))
-      if (await copyContent(from.filesDir, to.filesDir, storageUri)) files += 1;
+    const contents = readBack(draft, copyRows(from.path, conversations, draft));
+    files = contents.length - (await copyContents(from.filesDir, to.filesDir, contents)).length;
   };
   await writeWhole(to.path, "archive", write, replace);
   return { path: to.path, bytes: statSync(to.path).size, files };

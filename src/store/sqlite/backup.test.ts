@@ -13,6 +13,8 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import files from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { messageToStore } from "../../core/messages/codec.ts";
@@ -20,17 +22,11 @@ import { checkSound } from "../../../test/support/lossless.ts";
 import { contentsOf, copyFixture, hashOf, rowsOf, tamper } from "../../../test/support/older-database.ts";
 import { assertPrivate } from "../../../test/support/platform.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
-import {
-  backUp,
-  backUpDatabase,
-  backupPath,
-  copiesBeside,
-  filesBeside,
-  pruneBackups,
-  restore,
-  unusedPath,
-} from "./backup.ts";
-import { defaultFilesDir, openSqlite } from "./store.ts";
+import { backUp, backUpDatabase } from "./backup.ts";
+import { backupPath, copiesBeside, pruneBackups, unusedPath } from "./copies.ts";
+import { defaultFilesDir, filesBeside, locationOf } from "./location.ts";
+import { restore } from "./restore.ts";
+import { openSqlite } from "./store.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { identify } from "./file-kind.ts";
 import { databaseFileOf } from "../../core/model/database-file.ts";
@@ -72,7 +68,7 @@ describe("a backup", () => {
     const path = await living();
     const to = backupPath(path, now);
     assert.equal(basename(to), "lcm.db.backup-20261115T083700Z");
-    const made = await backUp(path, defaultFilesDir(path), to);
+    const made = await backUp(locationOf(path), to);
     assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
     assertPrivate(to);
     assert.deepEqual(contentsOf(to), contentsOf(path));
@@ -120,7 +116,7 @@ describe("a backup", () => {
     const path = await living();
     const to = join(folder(), "taken.db");
     writeFileSync(to, "mine");
-    await assert.rejects(backUp(path, defaultFilesDir(path), to), { code: "conflict" });
+    await assert.rejects(backUp(locationOf(path), to), { code: "conflict" });
     assert.equal(readFileSync(to, "utf8"), "mine");
     assert.equal(unusedPath(to), `${to}-2`);
   });
@@ -156,26 +152,41 @@ describe("a backup", () => {
   });
 });
 
+/** Backups of these times: whole ones, but for those in `halves`, whose files are missing. */
+async function backedUpAt(path: string, stamps: readonly string[], halves: readonly string[] = []) {
+  const made = stamps.map((stamp) => `${path}.backup-${stamp}`);
+  for (const file of made) await backUp(locationOf(path), file);
+  for (const stamp of halves) rmSync(filesBeside(`${path}.backup-${stamp}`), { recursive: true });
+  return made;
+}
+
 describe("keeping backups", () => {
-  it("keeps the newest few, and the database from before adopting", async () => {
+  it("keeps the newest three, the newest of each of seven days, and the database from before adopting", async () => {
     const path = await living();
-    const names = [
-      "20260101T000000Z",
-      "20260102T000000Z",
-      "20260102T000000Z-2",
-      "20260103T000000Z",
-      "20260104T000000Z",
-    ].map((stamp) => `${path}.backup-${stamp}`);
+    const days = ["01", "03", "04", "05", "06", "07", "08", "09"].map((day) => `202601${day}T120000Z`);
+    const names = await backedUpAt(path, [...days, "20260109T130000Z", "20260109T130000Z-2", "20260109T140000Z"]);
     const others = [
       `${path}.backup-20250101T000000Z-older`,
       `${path}.backup-mine`,
       `${path}.backup-20260101T000000Z.txt`,
     ];
-    for (const file of [...names, ...others]) writeFileSync(file, "");
-    mkdirSync(filesBeside(names[0]!));
-    assert.deepEqual(pruneBackups(path, 3), names.slice(0, 2));
-    for (const file of [...names.slice(2), ...others]) assert.ok(existsSync(file), file);
+    for (const file of others) writeFileSync(file, "");
+    const gone = [names[0]!, names[7]!];
+    assert.deepEqual(await pruneBackups(path), gone);
+    for (const file of [...names.filter((name) => !gone.includes(name)), ...others]) assert.ok(existsSync(file), file);
     assert.ok(!existsSync(filesBeside(names[0]!)));
+    assert.deepEqual(await pruneBackups(path), [], "what is kept stays");
+  });
+
+  it("removes the files of a backup whose database never got its name, once they are old", async () => {
+    const path = await living();
+    const [old, young] = ["20260101T000000Z", "20260102T000000Z"].map((stamp) =>
+      filesBeside(`${path}.backup-${stamp}`),
+    );
+    for (const stray of [old!, young!]) mkdirSync(stray);
+    utimesSync(old!, new Date("2025-01-01"), new Date("2025-01-01"));
+    await pruneBackups(path);
+    assert.deepEqual([existsSync(old!), existsSync(young!)], [false, true]);
   });
 });
 
@@ -184,28 +195,187 @@ describe("keeping backups when the clock was wrong", () => {
 
   it("never deletes the backup just made", async () => {
     const path = await living();
-    const others = future.map((stamp) => `${path}.backup-${stamp}`);
-    for (const file of others) {
-      writeFileSync(file, "");
-      utimesSync(file, new Date("2099-01-01"), new Date("2099-01-01"));
-    }
+    const others = await backedUpAt(path, future);
+    for (const file of others) utimesSync(file, new Date("2099-01-01"), new Date("2099-01-01"));
     const made = backupPath(path, now);
-    await backUpDatabase(path, made);
-    assert.deepEqual(pruneBackups(path, 3, made), others.slice(0, 1));
+    await backUp(locationOf(path), made);
+    assert.deepEqual(await pruneBackups(path, made), others.slice(0, 1));
     for (const file of [made, ...others.slice(1)]) assert.ok(existsSync(file), file);
   });
 
   it("never deletes the file written last, if the caller does not name the new one", async () => {
     const path = await living();
-    const others = future.map((stamp) => `${path}.backup-${stamp}`);
-    for (const file of others) {
-      writeFileSync(file, "");
-      utimesSync(file, new Date("2025-01-01"), new Date("2025-01-01"));
-    }
+    const others = await backedUpAt(path, future);
+    for (const file of others) utimesSync(file, new Date("2025-01-01"), new Date("2025-01-01"));
     const made = backupPath(path, now);
-    await backUpDatabase(path, made);
-    assert.deepEqual(pruneBackups(path, 3), others.slice(0, 1));
+    await backUp(locationOf(path), made);
+    assert.deepEqual(await pruneBackups(path), others.slice(0, 1));
     assert.ok(existsSync(made));
+  });
+});
+
+/** Adds stored files with these contents to the only conversation. */
+async function store(path: string, contents: readonly string[]): Promise<void> {
+  const store = await openSqlite({ path });
+  const { id: conversation } = (await store.conversations())[0]!;
+  const described = { name: "a.txt", mimeType: "text/plain", encoding: "utf8", exploration: null } as const;
+  for (const content of contents) await store.saveFile({ conversation, content, ...described });
+  await store.close();
+}
+
+/** The files below a folder, with their contents. */
+const filesIn = (place: string): ReadonlyMap<string, string> =>
+  new Map(
+    readdirSync(place, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .toSorted()
+      .map((file) => [file.slice(place.length), readFileSync(file, "latin1")]),
+  );
+
+/** Works while files are copied in another way. */
+async function copyingWith(copy: typeof files.copyFile, work: () => Promise<void>): Promise<void> {
+  const { copyFile } = files;
+  files.copyFile = copy;
+  syncBuiltinESMExports();
+  try {
+    await work();
+  } finally {
+    files.copyFile = copyFile;
+    syncBuiltinESMExports();
+  }
+}
+
+describe("guarantee 31: a backup is whole or is not one", () => {
+  it("has no name until its files are copied: a failure leaves nothing", async () => {
+    const path = await living();
+    const to = backupPath(path, now);
+    const full = async () => await Promise.reject(Object.assign(new Error("no space left"), { code: "ENOSPC" }));
+    await copyingWith(full, async () => {
+      await assert.rejects(backUp(locationOf(path), to), { code: "unavailable", message: /no space left/ });
+    });
+    assert.deepEqual(copiesBeside(path), []);
+    assert.deepEqual(
+      readdirSync(dirname(path)).filter((name) => !/-(wal|shm)$/.test(name)),
+      ["lcm-files", "lcm.db"],
+    );
+  });
+
+  it("is refused by a restore that changes nothing, if a file is missing, cut off or altered", async () => {
+    const harm: Readonly<Record<string, (file: string) => void>> = {
+      missing: (file) => rmSync(file),
+      "cut off": (file) => truncateSync(file, 2),
+      altered: (file) => writeFileSync(file, readFileSync(file, "utf8").toUpperCase()),
+    };
+    for (const [how, damage] of Object.entries(harm)) {
+      const path = await living();
+      await store(path, ["heron", "osprey"]);
+      const backup = backupPath(path, now);
+      await backUp(locationOf(path), backup);
+      const [victim] = filesIn(filesBeside(backup)).keys();
+      damage(filesBeside(backup) + victim!);
+      rmSync(join(dirname(path), "lcm-files"), { recursive: true });
+      await store(path, ["what is there now"]);
+      const before = filesIn(dirname(path));
+      const hint = /--partial/;
+      await assert.rejects(restore(backup, locationOf(path), { now }), {
+        code: "corrupt",
+        message: /1 of its 3/,
+        hint,
+      });
+      assert.deepEqual(filesIn(dirname(path)), before, how);
+
+      const { files, missing } = await restore(backup, locationOf(path), { now, isPartialAllowed: true });
+      assert.deepEqual([files, missing], [2, 1], how);
+    }
+  });
+
+  it("is refused if a text in it was damaged on disk", async () => {
+    const path = await living(["the heron waits"]);
+    const backup = backupPath(path, now);
+    await backUp(locationOf(path), backup);
+    tamper(backup, (db) => db.exec("UPDATE messages SET content = 'the heron waitz'"));
+    const before = filesIn(dirname(path));
+    await assert.rejects(restore(backup, locationOf(path), { now }), { code: "corrupt", message: /msg_1-1/ });
+    assert.deepEqual(filesIn(dirname(path)), before);
+  });
+
+  it("takes a file that the backup lacks from the files folder, if it is still the same there", async () => {
+    const path = await living();
+    const backup = backupPath(path, now);
+    await backUp(locationOf(path), backup);
+    rmSync(filesBeside(backup), { recursive: true });
+    const { files, missing } = await restore(backup, locationOf(path), { now });
+    assert.deepEqual([files, missing], [0, 0]);
+    assert.deepEqual([...filesIn(defaultFilesDir(path)).values()], ["one\ntwo\nthree"]);
+  });
+
+  it("is whole without a file that the database had lost before", async () => {
+    const path = await living();
+    await store(path, ["heron", "osprey"]);
+    const [lost, altered] = filesIn(defaultFilesDir(path)).keys();
+    rmSync(defaultFilesDir(path) + lost!);
+    truncateSync(defaultFilesDir(path) + altered!, 1);
+    const [backup, ...newer] = await backedUpAt(path, ["20260101T000000Z", "20260102T000000Z", "20260103T000000Z"]);
+    assert.equal((await backUp(locationOf(path), backupPath(path, now))).files, 2);
+    assert.deepEqual(await pruneBackups(path), [backup]);
+    const { missing } = await restore(newer[0]!, locationOf(path), { now });
+    assert.equal(missing, 0);
+  });
+
+  it("is never outnumbered by incomplete ones when old backups are removed", async () => {
+    const path = await living();
+    const halves = ["20260105T000000Z", "20260106T000000Z", "20260107T000000Z"];
+    const whole = ["20260101T000000Z", "20260102T000000Z", "20260103T000000Z"];
+    await backedUpAt(path, [...whole, ...halves], halves);
+    assert.deepEqual(await pruneBackups(path, `${path}.backup-${whole[2]!}`), []);
+    const last = await backedUpAt(path, ["20260120T000000Z", "20260121T000000Z", "20260122T000000Z"]);
+    assert.deepEqual(
+      await pruneBackups(path, last[2]),
+      [...whole, ...halves].map((stamp) => `${path}.backup-${stamp}`),
+    );
+  });
+
+  it("leaves out drafts and files that no row names, and holds what others store meanwhile", async () => {
+    const path = await living();
+    const draft = join(defaultFilesDir(path), "1", `file_00000000000000aa.txt.${process.ppid}.new`);
+    writeFileSync(draft, "half");
+    const over = new AbortController();
+    const writing = (async () => {
+      for (let number = 0; !over.signal.aborted; number++) await store(path, [`content ${number}`]);
+    })();
+    try {
+      for (let round = 0; round < 12; round++) {
+        const to = `${path}.copy-${round}`;
+        await backUp(locationOf(path), to);
+        const named = rowsOf(to, "SELECT storage_uri FROM large_files").map((row) => `/${String(row["storage_uri"])}`);
+        assert.deepEqual([...filesIn(filesBeside(to)).keys()], named.toSorted());
+      }
+    } finally {
+      over.abort();
+      await writing;
+    }
+  });
+
+  it("starts over if content was removed while it copied", async () => {
+    const path = await living();
+    await store(path, ["heron", "osprey"]);
+    const { copyFile } = files;
+    let copies = 0;
+    const pruning: typeof copyFile = async (...args) => {
+      // A prune removes the rows, then the content.
+      if (++copies === 2) {
+        tamper(path, (db) => db.exec("DELETE FROM large_files"));
+        rmSync(defaultFilesDir(path), { recursive: true });
+      }
+      await copyFile(...args);
+    };
+    await copyingWith(pruning, async () => {
+      const to = backupPath(path, now);
+      assert.equal((await backUp(locationOf(path), to)).files, 0);
+      assert.deepEqual(rowsOf(to, "SELECT storage_uri FROM large_files"), []);
+      assert.ok(copies > 1 && !existsSync(filesBeside(to)));
+    });
   });
 });
 
@@ -213,30 +383,30 @@ describe("restoring", () => {
   it("sets the present database aside and replaces it with the backup", async () => {
     const path = await living(["old"]);
     const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
-    await backUp(path, defaultFilesDir(path), backup);
+    await backUp(locationOf(path), backup);
     const original = contentsOf(path);
     const store = await openSqlite({ path });
     await store.append((await store.conversations())[0]!.id, [say("later", "new")]);
     await store.close();
 
-    const { replaced, files } = await restore(backup, path, defaultFilesDir(path), now);
+    const { replaced, files } = await restore(backup, locationOf(path), { now });
     assert.deepEqual(contentsOf(path), original);
     assert.deepEqual(textsIn(replaced!), ["old", "new"]);
     assert.equal(replaced, `${path}.set-aside-20261115T083700Z`);
     assert.equal(files, 1);
     // Within the same second: a set-aside copy is never overwritten.
-    assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, `${replaced}-2`);
+    assert.equal((await restore(backup, locationOf(path), { now })).replaced, `${replaced}-2`);
   });
 
   it("keeps the newest three set-aside copies and leaves backups alone", async () => {
     const path = await living(["good"]);
     const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
-    await backUp(path, defaultFilesDir(path), backup);
+    await backUp(locationOf(path), backup);
     const restores: Awaited<ReturnType<typeof restore>>[] = [];
     for (const hour of ["08", "09", "10", "11", "12"]) {
       truncateSync(path, 20_000);
       writeFileSync(`${path}-wal`, "");
-      restores.push(await restore(backup, path, defaultFilesDir(path), `2026-11-15T${hour}:00:00.000Z`));
+      restores.push(await restore(backup, locationOf(path), { now: `2026-11-15T${hour}:00:00.000Z` }));
     }
     const aside = restores.map(({ replaced }) => String(replaced));
     assert.deepEqual(
@@ -246,8 +416,7 @@ describe("restoring", () => {
     for (const gone of aside.slice(0, 2)) {
       for (const file of [gone, `${gone}-wal`, filesBeside(gone)]) assert.ok(!existsSync(file), file);
     }
-    assert.deepEqual(pruneBackups(path, 3, backup), []);
-    assert.deepEqual(pruneBackups(path, 1), []);
+    assert.deepEqual(await pruneBackups(path, backup), []);
     assert.deepEqual(
       copiesBeside(path).map((copy) => [copy.kind, copy.path]),
       [["backup", backup], ...aside.slice(2).map((file) => ["set-aside", file])],
@@ -258,8 +427,8 @@ describe("restoring", () => {
   it("never deletes the copy it restores from, however old", async () => {
     const path = await living(["good"]);
     const aside = ["01", "02", "03"].map((day) => `${path}.set-aside-202601${day}T000000Z`);
-    for (const file of aside) await backUp(path, defaultFilesDir(path), file);
-    const { pruned } = await restore(aside[0]!, path, defaultFilesDir(path), now);
+    for (const file of aside) await backUp(locationOf(path), file);
+    const { pruned } = await restore(aside[0]!, locationOf(path), { now });
     assert.deepEqual(pruned, [aside[1]]);
     assert.ok(existsSync(aside[0]!));
   });
@@ -271,22 +440,22 @@ describe("restoring", () => {
     bytes.fill(0xa5, 0, 4_096);
     writeFileSync(path, bytes);
     const before = hashOf(path);
-    const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
+    const { replaced } = await restore(backup, locationOf(path), { now });
     assert.equal(hashOf(replaced!), before);
     assert.deepEqual(textsIn(path), ["good"]);
     const sound = hashOf(path);
-    await assert.rejects(restore(replaced!, path, defaultFilesDir(path), now), { code: "invalid" });
+    await assert.rejects(restore(replaced!, locationOf(path), { now }), { code: "invalid" });
     assert.equal(hashOf(path), sound);
   });
 
   it("is visible to a process that has the database open", async () => {
     const path = await living(["old"]);
     const backup = backupPath(path, now);
-    await backUp(path, defaultFilesDir(path), backup);
+    await backUp(locationOf(path), backup);
     const store = await openSqlite({ path });
     const { id } = (await store.conversations())[0]!;
     await store.append(id, [say("later", "new")]);
-    await restore(backup, path, defaultFilesDir(path), "2026-11-15T09:00:00.000Z");
+    await restore(backup, locationOf(path), { now: "2026-11-15T09:00:00.000Z" });
     assert.deepEqual(
       (await store.messages({ conversation: id })).map(({ text }) => text),
       ["old"],
@@ -299,7 +468,7 @@ describe("restoring", () => {
   it("restores a database of the older program, whose page size differs", async () => {
     const path = await living();
     const older = copyFixture("0.15.3", folder());
-    await restore(older, path, defaultFilesDir(path), now);
+    await restore(older, locationOf(path), { now });
     assert.equal(identify(path), "older_program");
     assert.deepEqual(contentsOf(path), contentsOf(older));
   });
@@ -308,7 +477,7 @@ describe("restoring", () => {
     const path = await living();
     const store = await openSqlite({ path });
     const older = copyFixture("0.15.3", folder());
-    await assert.rejects(restore(older, path, defaultFilesDir(path), now), {
+    await assert.rejects(restore(older, locationOf(path), { now }), {
       code: "unavailable",
       message: /could not be replaced/,
     });
@@ -322,9 +491,10 @@ describe("restoring", () => {
   it("creates a private file where there was none", async () => {
     const backup = await living();
     const path = join(folder(), "new", "lcm.db");
-    assert.deepEqual(await restore(backup, path, defaultFilesDir(path), now), {
+    assert.deepEqual(await restore(backup, locationOf(path), { now }), {
       replaced: null,
-      files: 0,
+      files: 1,
+      missing: 0,
       pruned: [],
     });
     assertPrivate(path);
@@ -335,7 +505,7 @@ describe("restoring", () => {
     const backup = await living();
     const path = join(folder(), "lcm.db");
     writeFileSync(path, "");
-    assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, null);
+    assert.equal((await restore(backup, locationOf(path), { now })).replaced, null);
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });
 
@@ -351,7 +521,7 @@ describe("restoring", () => {
       }
       writeFileSync(`${path}-wal`, "");
       const before = hashOf(path);
-      const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
+      const { replaced } = await restore(backup, locationOf(path), { now });
       assert.equal(hashOf(replaced!), before, damage);
       assertPrivate(replaced!);
       assert.deepEqual(textsIn(path), ["good"]);
@@ -364,7 +534,7 @@ describe("restoring", () => {
   it("replaces a database of a newer version", async () => {
     const backup = await living(["before the update"]);
     const path = tamper(await living(), (db) => db.exec("PRAGMA user_version = 99"));
-    const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
+    const { replaced } = await restore(backup, locationOf(path), { now });
     assert.deepEqual(textsIn(path), ["before the update"]);
     assert.deepEqual(textsIn(replaced!), ["one", "two", "three"]);
   });
@@ -379,11 +549,10 @@ describe("restoring", () => {
     writeFileSync(damaged, bytes);
     const text = `${path}.txt`;
     writeFileSync(text, "not a database");
-    const files = defaultFilesDir(path);
-    await assert.rejects(restore(damaged, path, files, now), { code: "corrupt" });
-    await assert.rejects(restore(text, path, files, now), { code: "invalid" });
-    await assert.rejects(restore(`${path}.absent`, path, files, now), { code: "not_found" });
-    await assert.rejects(restore(path, path, files, now), { code: "invalid" });
+    await assert.rejects(restore(damaged, locationOf(path), { now }), { code: "corrupt" });
+    await assert.rejects(restore(text, locationOf(path), { now }), { code: "invalid" });
+    await assert.rejects(restore(`${path}.absent`, locationOf(path), { now }), { code: "not_found" });
+    await assert.rejects(restore(path, locationOf(path), { now }), { code: "invalid" });
     assert.equal(hashOf(path), before);
     assert.deepEqual(
       readdirSync(dirname(path))
@@ -400,7 +569,7 @@ describe("restoring", () => {
     writeFileSync(notes, "dear diary");
     for (const path of [foreign, notes, folder()]) {
       const before = statSync(path).isFile() ? hashOf(path) : "";
-      await assert.rejects(restore(backup, path, join(folder(), "files"), now), { code: "invalid" });
+      await assert.rejects(restore(backup, { path, filesDir: join(folder(), "files") }, { now }), { code: "invalid" });
       if (before !== "") assert.equal(hashOf(path), before);
     }
   });

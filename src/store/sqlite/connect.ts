@@ -5,11 +5,12 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import { shellPath } from "../../core/base/format.ts";
+import type { Durability } from "../../core/model/settings.ts";
 import { identify } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 
 /** Throws `conflict` for a file of the older program, which must be adopted first, and for an outdated one if read-only. */
-export function connect(path: string, readOnly: boolean): DatabaseSync {
+export function connect(path: string, readOnly: boolean, durability: Durability = "full"): DatabaseSync {
   const kind = identify(path);
   if (kind === "older_program") {
     throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
@@ -39,7 +40,7 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
       if (kind !== "current") migrate(db, path);
     }
     db.exec(
-      "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+      `PRAGMA synchronous = ${durability}; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY`,
     );
     return db;
   } catch (error) {

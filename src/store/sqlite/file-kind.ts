@@ -24,7 +24,7 @@ export function identify(path: string): FileKind {
     throw new LcmError("invalid", `${path} is not a database`, { hint: "pass an lcm.db file" });
   }
   try {
-    return look(path, (db) => kindOf(db, path));
+    return readDatabase(path, (db) => kindOf(db, path));
   } catch (cause) {
     if (cause instanceof LcmError || isBusy(cause)) throw cause;
     throw unreadable(path, cause);
@@ -71,7 +71,7 @@ const cannotRead = (path: string, what: "read" | "opened", cause: unknown): LcmE
  * Reads a database and leaves nothing beside it, not even the empty log that SQLite creates for a file in WAL mode. Only
  * if a writer crashed is the file opened for writing, so that SQLite can roll back the unfinished transaction.
  */
-function look<T>(path: string, read: (db: DatabaseSync) => T): T {
+export function readDatabase<T>(path: string, read: (db: DatabaseSync) => T): T {
   const hasLog = ["-wal", "-journal"].some(
     (suffix) => (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
   );

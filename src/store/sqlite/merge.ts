@@ -9,10 +9,10 @@ import { LcmError } from "../../core/base/errors.ts";
 import { shellPath } from "../../core/base/format.ts";
 import { numbersPerConversation, type ConversationId } from "../../core/model/types.ts";
 import type { Merged } from "../../core/model/store.ts";
-import { readOnlyUri, type DatabaseLocation } from "./archive.ts";
-import { filesBeside } from "./backup.ts";
+import { readOnlyUri } from "./archive.ts";
+import { filesBeside, type DatabaseLocation } from "./location.ts";
 import { ownedTables } from "../ownership.ts";
-import { copyContent } from "../content/folder.ts";
+import { copyContents } from "../content/folder.ts";
 import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text, type Script } from "../script.ts";
@@ -31,9 +31,8 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
   try {
     const { contents } = await deps.read(() => readSource(from.path));
     // Files come first: a crash in between leaves files without a row, which doctor reports.
-    let files = 0;
-    for (const storageUri of contents) if (await copyContent(filesDir, deps.filesDir, storageUri)) files += 1;
-    return { ...(await deps.write(() => mergeRows(from.path))), files };
+    const missing = await copyContents(filesDir, deps.filesDir, contents);
+    return { ...(await deps.write(() => mergeRows(from.path))), files: contents.length - missing.length };
   } finally {
     deps.db.exec("DETACH source");
   }

@@ -3,9 +3,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../core/model/store.ts";
 import { forgottenMark } from "../../core/model/types.ts";
-import { filesToForget, isScrubPending, recordScrub, replaceFileRow } from "../maintenance/forget.ts";
+import { filesToForget, isScrubPending, recordScrub } from "../maintenance/forget.ts";
 import { rowSteps } from "../operations.ts";
-import { forgetInFile, holdersOf, removeContents, type StoredFiles } from "../stored-files.ts";
+import { forgetInFile, holdersOf, removeContents, replaceContent, type StoredFiles } from "../stored-files.ts";
 import type { ScriptQueue } from "./runner.ts";
 import { emptyLog, rewriteFile } from "./vacuum.ts";
 
@@ -46,11 +46,9 @@ async function finishScrub(files: ScrubDeps): Promise<void> {
   if (!files.isReadOnly && (await files.read(isScrubPending))) await scrub(files);
 }
 
-async function scrub({ db, content, read, write, retry }: ScrubDeps): Promise<void> {
-  for (const file of await read(filesToForget)) {
-    const size = await content.replace(file.storageUri, forgottenMark, "utf8");
-    await write(() => replaceFileRow({ ...file, ...size, encoding: "utf8" }, () => forgottenMark));
-  }
+async function scrub(files: ScrubDeps): Promise<void> {
+  const { db, read, write, retry } = files;
+  for (const file of await read(filesToForget)) await replaceContent(files, file, forgottenMark, () => forgottenMark);
   await retry(() => rewriteFile(db));
   await retry(() => emptyLog(db));
   await write(recordScrub);

@@ -1,9 +1,9 @@
 /** The store on one SQLite file, in the calling thread: connects, runs scripts, keeps house and stores content. */
 
 import { randomBytes } from "node:crypto";
-import { basename, dirname, join, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Timestamp } from "../../core/base/time.ts";
+import type { Durability } from "../../core/model/settings.ts";
 import type { DatabaseFile } from "../../core/model/database-file.ts";
 import type { RemovePlan, SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
 import { openFolder } from "../content/folder.ts";
@@ -21,18 +21,19 @@ import {
   saveFile,
   type StoredFiles,
 } from "../stored-files.ts";
-import { archive, type DatabaseLocation } from "./archive.ts";
+import { archive } from "./archive.ts";
 import { backUp } from "./backup.ts";
 import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { createHousekeeper } from "./housekeeping.ts";
 import { leftovers } from "./leftovers.ts";
+import { defaultFilesDir, locationOf, type DatabaseLocation } from "./location.ts";
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, offer, type ScriptQueue } from "./runner.ts";
 import { searchIndex } from "./search-index.ts";
 import { createForgetting } from "./scrub.ts";
-import { bytesIn, giveBack } from "./vacuum.ts";
+import { bytesIn, giveBack, syncLog } from "./vacuum.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -43,6 +44,8 @@ export interface SqliteOptions {
   readonly busyTimeoutMs?: number;
   /** Indexing and checkpoints between calls; on by default. */
   readonly housekeeping?: boolean;
+  /** Whether commits wait for the disk; `full` by default. `normal` is for callers that can bring the same rows again. */
+  readonly durability?: Durability;
   readonly now?: () => Timestamp;
   readonly hex16?: () => string;
 }
@@ -52,17 +55,11 @@ const busyTimeoutMsDefault = 60_000;
 export const systemNow = (): Timestamp => new Date().toISOString() as Timestamp;
 const randomHex16 = (): string => randomBytes(8).toString("hex");
 
-/** `lcm-files` beside `lcm.db`, and `NAME-files` beside any other, so that two databases never share a folder. */
-export const defaultFilesDir = (path: string): string => {
-  const name = basename(path);
-  return join(dirname(path), name === "lcm.db" ? "lcm-files" : `${name}-files`);
-};
-
 /** Creates the database if there is none. Throws `conflict` for a file of the older program, which must be adopted. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, readOnly: isReadOnly = false, busyTimeoutMs = busyTimeoutMsDefault } = options;
   const { now = systemNow, hex16 = randomHex16, filesDir = defaultFilesDir(path) } = options;
-  const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, isReadOnly));
+  const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, isReadOnly, options.durability));
   const runner = createRunner(db);
   const queue = createQueue(runner, busyTimeoutMs, () => housekeeper.wake());
   const housekeeper = createHousekeeper(db, path, runner, queue.settled);
@@ -70,12 +67,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { read, write, retry } = queue;
   const deps = { now, hex16, leftovers };
   const files: StoredFiles = { content: openFolder(filesDir), deps, read, write };
+  /** For writes that content is removed or replaced after: a row that came back would name what is gone. */
+  const durably: StoredFiles = {
+    ...files,
+    async write(script) {
+      const written = await write(script);
+      await syncLog(path);
+      return written;
+    },
+  };
 
   housekeeper.wake(); // An import or adoption may have left rows to index.
   return {
     ...offer(reads, [], read),
     ...offer(writes, [deps], write),
-    ...createForgetting({ ...files, db, isReadOnly, retry }),
+    ...createForgetting({ ...durably, db, isReadOnly, retry }),
     async setPromptBudget(id, tokens) {
       // Every turn sets it, mostly to the same value: only a change has to wait for other writers.
       if ((await read(() => mustHave(id))).promptBudget === tokens) return;
@@ -92,7 +98,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     saveFile: async (file) => await saveFile(files, file),
     status: async () => ({ path, ...(await read(() => rowSteps.status(schemaVersion))) }),
     skeleton: async (id) => ({ ...(await read(() => rowSteps.skeleton(id))), ...(await inspectContent(files, id)) }),
-    remove: async (plan) => await remove(db, files, plan),
+    remove: async (plan) => await remove(db, durably, plan),
     databaseFile: createDatabaseFile({ path, filesDir }, db, queue),
     async close() {
       housekeeper.stop();
@@ -128,16 +134,11 @@ async function remove(db: DatabaseSync, files: StoredFiles, plan: RemovePlan): R
   return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
 }
 
-const locationOf = (path: string): DatabaseLocation => ({
-  path: resolve(path),
-  filesDir: defaultFilesDir(resolve(path)),
-});
-
 function createDatabaseFile(location: DatabaseLocation, db: DatabaseSync, queue: ScriptQueue): DatabaseFile {
   return {
     async backup(to) {
       await queue.settled();
-      return await backUp(location.path, location.filesDir, to);
+      return await backUp(location, to);
     },
     async archive(ids, to, replace = false) {
       await queue.settled();

@@ -1,6 +1,8 @@
-/** Gives the space of deleted rows back to the disk by rewriting the database file. */
+/** Syncs the log, empties it, and gives the space of deleted rows back to the disk. */
 
+import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { syncFile } from "../content/durable.ts";
 import { errcodeOf, sqliteBusy } from "./errors.ts";
 import { pragma } from "./pragma.ts";
 
@@ -20,6 +22,12 @@ export function rewriteFile(db: DatabaseSync): void {
 export function emptyLog(db: DatabaseSync): void {
   const outcome = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
+}
+
+/** Makes every commit so far durable, whatever the connection waits for. The log is never locked, so opening it is safe. */
+export async function syncLog(path: string): Promise<void> {
+  const log = `${path}-wal`;
+  if (existsSync(log)) await syncFile(log);
 }
 
 /** Shrinks the file, unless other processes have it open and would have to wait, or the disk is full. */
