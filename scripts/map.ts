@@ -26,6 +26,7 @@ const folders: Readonly<Record<string, string>> = {
   "store/maintenance": "The operators' operations on rows.",
 
   "store/sqlite": "SQLite: connection, schema, threads, backups, archives.",
+  "store/sqlite/backups": "Backing up, and restoring what was backed up.",
   "store/sqlite/versions": "Upgrades from one schema version to the next.",
   "store/adopt": "Databases of the older program, converted in place.",
   models: "Language model providers: which model, its credentials, the calls.",

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Conversation } from "../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../src/core/model/store.ts";
 import { locationOf } from "../src/store/sqlite/location.ts";
-import { restore } from "../src/store/sqlite/restore.ts";
+import { restore } from "../src/store/sqlite/backups/restore.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
 import { refuses } from "./store-contract/ground.ts";

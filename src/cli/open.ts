@@ -19,11 +19,11 @@ import {
   stateDirectoryIn,
 } from "../models/openclaw-files.ts";
 import { adopt } from "../store/adopt/adopt.ts";
-import { backUp } from "../store/sqlite/backup.ts";
-import { filesLackingIn } from "../store/sqlite/backup-contents.ts";
-import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/copies.ts";
+import { backUp } from "../store/sqlite/backups/backup.ts";
+import { filesLackingIn } from "../store/sqlite/backups/contents.ts";
+import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/backups/copies.ts";
 import { defaultFilesDir } from "../store/sqlite/location.ts";
-import { restore } from "../store/sqlite/restore.ts";
+import { restore } from "../store/sqlite/backups/restore.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type { ConfigFile, Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";

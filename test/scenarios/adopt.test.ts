@@ -17,7 +17,7 @@ import type { Conversation, ConversationId, Message } from "../../src/core/model
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { estimateTokens } from "../../src/core/base/tokens.ts";
 import { adopt } from "../../src/store/adopt/adopt.ts";
-import { restore } from "../../src/store/sqlite/restore.ts";
+import { restore } from "../../src/store/sqlite/backups/restore.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkSound, flattened } from "../support/lossless.ts";
 import {

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Archived } from "../../core/model/changes.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import { removeDeadDrafts, writeWhole } from "./backup.ts";
+import { removeDeadDrafts, writeWhole } from "./backups/backup.ts";
 import type { DatabaseLocation } from "./location.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
 import { copyContents } from "../content/folder.ts";

@@ -22,7 +22,7 @@ import {
   type StoredFiles,
 } from "../stored-files.ts";
 import { archive } from "./archive.ts";
-import { backUp } from "./backup.ts";
+import { backUp } from "./backups/backup.ts";
 import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { createHousekeeper } from "./housekeeping.ts";

@@ -6,17 +6,17 @@
 import { chmodSync, copyFileSync, existsSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LcmError, errorText } from "../../core/base/errors.ts";
-import { makeFolder, renameDurably, syncFile, syncFolder } from "../content/durable.ts";
-import { bytesOf, copyContents, copyFiles, removeUnnamed } from "../content/folder.ts";
+import { LcmError, errorText } from "../../../core/base/errors.ts";
+import { makeFolder, renameDurably, syncFile, syncFolder } from "../../content/durable.ts";
+import { bytesOf, copyContents, copyFiles, removeUnnamed } from "../../content/folder.ts";
 import { backUp, backUpDatabase, copyPages, leaveWal } from "./backup.ts";
-import { contentsNamedIn, folderHolding, foldersOf, holds, lostBefore } from "./backup-contents.ts";
+import { contentsNamedIn, folderHolding, foldersOf, holds, lostBefore } from "./contents.ts";
 import { isLost, pruneSetAside, setAsidePath, unusedPath } from "./copies.ts";
-import { checkTexts } from "./check-texts.ts";
-import { checkWhole, identify, type FileKind } from "./file-kind.ts";
-import { filesBeside, type DatabaseLocation } from "./location.ts";
-import { pragma } from "./pragma.ts";
-import { syncLog } from "./vacuum.ts";
+import { checkTexts } from "../check-texts.ts";
+import { checkWhole, identify, type FileKind } from "../file-kind.ts";
+import { filesBeside, type DatabaseLocation } from "../location.ts";
+import { pragma } from "../pragma.ts";
+import { syncLog } from "../vacuum.ts";
 
 const setAsideKept = 3;
 

@@ -2,12 +2,12 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder, syncFile, syncFolder } from "../content/durable.ts";
-import { bytesOf, openFolder } from "../content/folder.ts";
-import { contentHash } from "../stored-files.ts";
-import { identify, readDatabase } from "./file-kind.ts";
-import { defaultFilesDir, filesBeside } from "./location.ts";
-import { columnsOf } from "./pragma.ts";
+import { makeFolder, syncFile, syncFolder } from "../../content/durable.ts";
+import { bytesOf, openFolder } from "../../content/folder.ts";
+import { contentHash } from "../../stored-files.ts";
+import { identify, readDatabase } from "../file-kind.ts";
+import { defaultFilesDir, filesBeside } from "../location.ts";
+import { columnsOf } from "../pragma.ts";
 
 /** Stored content as its row describes it. */
 export interface NamedContent {

@@ -6,11 +6,11 @@
 import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { LcmError, errorText } from "../../core/base/errors.ts";
-import { renameDurably, syncFile } from "../content/durable.ts";
-import { copyContents } from "../content/folder.ts";
-import { contentsNamedIn, holds, recordLost, type NamedContent } from "./backup-contents.ts";
-import { filesBeside, type DatabaseLocation } from "./location.ts";
+import { LcmError, errorText } from "../../../core/base/errors.ts";
+import { renameDurably, syncFile } from "../../content/durable.ts";
+import { copyContents } from "../../content/folder.ts";
+import { contentsNamedIn, holds, recordLost, type NamedContent } from "./contents.ts";
+import { filesBeside, type DatabaseLocation } from "../location.ts";
 
 export async function backUp(
   from: DatabaseLocation,

@@ -2,10 +2,10 @@
 
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { LcmError } from "../../core/base/errors.ts";
-import { filesLackingIn } from "./backup-contents.ts";
-import { hasSqliteHeader, identify } from "./file-kind.ts";
-import { filesBeside } from "./location.ts";
+import { LcmError } from "../../../core/base/errors.ts";
+import { filesLackingIn } from "./contents.ts";
+import { hasSqliteHeader, identify } from "../file-kind.ts";
+import { filesBeside } from "../location.ts";
 
 /** A copy beside a database: a backup, or what a restore replaced. */
 type CopyKind = "backup" | "set-aside";
