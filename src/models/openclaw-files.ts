@@ -37,7 +37,8 @@ export const openclawConfigPath = (stateDir: string, env: Env): string =>
 export const pluginConfigIn = (config: unknown): Readonly<Record<string, unknown>> =>
   fieldsOf(valueAt(config, ...pluginConfigPlace.split(".")));
 
-const ownName = /(?:^|\/)lossless[-_]?claw$/i;
+/** The names under which the older program was documented, too. */
+const ownName = /(?:^|\/)(?:lossless[-_]?claw|(?:open-)?lcm)$/i;
 const depthMax = 8;
 
 /** Settings under the plugin's name, but where OpenClaw does not pass them to it. */

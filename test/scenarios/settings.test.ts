@@ -152,6 +152,7 @@ describe("lcm settings", () => {
 
   const misplaced: readonly (readonly [place: string, config: object])[] = [
     ["plugins.config.lossless-claw", { plugins: { config: { "lossless-claw": { freshTailCount: 7 } } } }],
+    ["plugins.lcm", { plugins: { lcm: { freshTailCount: 7 } } }],
     ["plugins.lossless-claw.config", { plugins: { "lossless-claw": { config: { freshTailCount: 7 } } } }],
     [
       "plugins.entries.lossless-claw",

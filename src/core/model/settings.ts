@@ -82,7 +82,7 @@ export const settings = {
   }),
   summaryProvider: optional("string", "anthropic", {
     sentence:
-      "Provider of `summaryModel`. When not set: the one its name begins with, otherwise the one in OpenClaw's config.",
+      "Provider of `summaryModel`. When not set: the one its name begins with or tells (`claude-…`, `gpt-…`, `gemini-…`), otherwise the one in OpenClaw's config.",
   }),
   summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
     sentence:
