@@ -57,7 +57,7 @@ describe("the context screen", () => {
     await sitting(deep, async (robot) => {
       await robot.sees("prompt: 948 tokens, 1% of a budget of 128,000 (the default)");
       await robot.sees("a sweep is due above 96,000 ↑");
-      await robot.sees(/▸ d3 +202 .* 202 .*The whole project/);
+      await robot.sees(/▸ d3 +202 .* 202 .*Settled so far/);
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d|user|assistant|tool) /.exec(line)?.[1] ?? []);
       assert.deepEqual(kinds, [
         "d3",

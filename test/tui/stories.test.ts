@@ -293,7 +293,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.sees("█ d3 2,563 (7)   ▓ d2 831 (2)   ▒ d1 2,111 (4)   ░ leaves 868 (3)");
       const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d) /.exec(line)?.[1] ?? []);
       assert.equal(kinds.join(" "), "d3 d3 d3 d3 d3 d3 d3 d2 d2 d1 d1 d1 d1 d0 d0 d0");
-      assert.match(marked(robot), /▸ d3 +358 {2}█+ +358 {2}02-03…03-24 {2}In these months: - #0: /);
+      assert.match(marked(robot), /▸ d3 +358 {2}█+ +358 {2}02-03…03-24 {2}#0: /);
       await robot.press("pageDown", "pageDown", "pageDown");
       await robot.sees(/── fresh tail.*\n {2}user .* 02-05 14:24 /);
       await robot.press("G");
@@ -439,7 +439,7 @@ describe("story 5: changes", { concurrency: 3 }, () => {
       });
       await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · u undoes change 1");
       await robot.sees("3,486 summaries; 85 items, 5,726 tokens in context");
-      await robot.sees(/▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
+      await robot.sees(/▸ \+ d2 condensed +174 {2}#0/);
       const items = await onFile(path, async ({ store }) => await store.context(long, { limit: 7 }));
       assert.deepEqual(
         items.map(({ depth }) => depth),

@@ -48,7 +48,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     // Deeper summaries are earlier, and each has sources.
     assert.match(lines[0] ?? "", /^ d3 ▓+█* +$/);
     assert.match(lines[3] ?? "", /^ d0 ░+█+▐?█*━ ?$/);
-    assert.match(robot.screen(), /▸ \+ d3 condensed +2 +69 +11-03…11-06 +The whole project/);
+    assert.match(robot.screen(), /▸ \+ d3 condensed +2 +69 +11-03…11-06 +Settled so far/);
     assert.match(robot.screen(), / {4}6 messages +98 +11-09 13:30…13:40 +the fresh tail/);
     assert.doesNotMatch(robot.screen(), /not in the context/);
   });
