@@ -17,7 +17,7 @@ export function transplantationLines(
   target: Conversation,
 ): readonly string[] {
   const { paint } = page;
-  const { shown, depths, messages, targetContext, tokensBefore, tokensAfter } = plan;
+  const { shown, prepended, depths, messages, carried, targetContext, tokensBefore, tokensAfter } = plan;
   const title = (text: string): string => paint.strong(text);
   const ends = [
     title(`Transplant: conversation ${source.id} → conversation ${target.id}`),
@@ -35,7 +35,7 @@ export function transplantationLines(
   }
   const all = depths.reduce((sum, { summaries }) => sum + summaries, 0);
   const { items, summaries, messages: raw } = targetContext;
-  const depthWidth = Math.max(...depths.map(({ summaries: count }) => formatCount(count).length));
+  const depthWidth = Math.max(1, ...depths.map(({ summaries: count }) => formatCount(count).length));
   return [
     ...ends,
     title(`Source context summaries (${formatCount(shown.length)}):`),
@@ -43,7 +43,7 @@ export function transplantationLines(
     "",
     title(
       `Full DAG to copy: ${plural(all, "summary", "summaries")} ` +
-        `(${formatCount(shown.length)} context + ${plural(all - shown.length, "ancestor")})`,
+        `(${formatCount(prepended.length)} context + ${plural(all - prepended.length, "ancestor")})`,
     ),
     ...depths.map(
       ({ depth, summaries: count }) =>
@@ -55,7 +55,8 @@ export function transplantationLines(
     `  ${plural(summaries, "summary", "summaries")} + ${plural(raw, "message")}`,
     "",
     title("After transplant:"),
-    `  ${plural(shown.length, "new context item")} prepended`,
+    `  ${plural(prepended.length, "new context item")} prepended`,
+    ...(carried.length === 0 ? [] : [`  ${completedWords(carried.length)}: ${carried.join(", ")}`]),
     `  ${plural(all, "summary", "summaries")} copied (new IDs, owned by conversation ${target.id})`,
     `  ${plural(messages, "message")} copied, each once`,
     ...(source.totals.contextMessages === 0 ? [] : [leftBehind(source)]),
@@ -64,6 +65,9 @@ export function transplantationLines(
     "",
   ];
 }
+
+const completedWords = (count: number): string =>
+  `${plural(count, "summary", "summaries")} carried over at a reset not copied again, but given ${count === 1 ? "its" : "their"} sources`;
 
 const leftBehind = ({ id, totals }: Conversation): string =>
   `  ${plural(totals.contextMessages, "newest message")} of conversation ${id} not copied: no summary covers ` +
@@ -89,8 +93,14 @@ function shownLines({ paint, columns }: Page, { shown }: Transplantation): reado
 }
 
 export const transplantedWords = (
-  { contextItems, summaries, messages }: Pick<TransplantDone, "contextItems" | "summaries" | "messages">,
+  {
+    contextItems,
+    summaries,
+    messages,
+    carried,
+  }: Pick<TransplantDone, "contextItems" | "summaries" | "messages" | "carried">,
   target: ConversationId,
 ): string =>
   `Copied ${plural(summaries, "summary", "summaries")} and ${plural(messages, "message")}; ` +
-  `${plural(contextItems, "item")} prepended to conversation ${target}`;
+  `${plural(contextItems, "item")} prepended to conversation ${target}` +
+  (carried === 0 ? "" : `; ${completedWords(carried)}`);

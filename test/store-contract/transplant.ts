@@ -71,6 +71,7 @@ export function testTransplant(subject: StoreUnderTest): void {
         contextItems: 3,
         summaries: 7,
         messages: 10,
+        carried: 0,
       });
       assert.deepEqual(await shownTexts(store, target.id), ["condensed 0", "condensed 1", "leaf 4", "t1", "t2", "t3"]);
       assert.deepEqual(await store.context(source.id), before.source);

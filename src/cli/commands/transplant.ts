@@ -25,8 +25,9 @@ export const transplantCommand = defineCommand({
     ["lcm transplant agent:main:main agent:main:work --apply", "by session key, which selects its newest segment"],
   ],
   notes:
-    "Messages of the source that no summary covers are not copied; fold them first with `lcm compact`. If the target " +
-    "already has these summaries, nothing is copied (exit status 4).",
+    "Messages of the source that no summary covers are not copied; fold them first with `lcm compact`. A summary that " +
+    "/new carried over to the target is not copied again: it keeps its id and gets its sources. If the target already " +
+    "has copies of these summaries, nothing is copied (exit status 4).",
   async run(session, options, from, into) {
     const applying = isApplying(options);
     return await withLcm(session, applying ? "write" : "read", async (lcm) => {

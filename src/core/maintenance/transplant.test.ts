@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { at, deliver, foldPlaces, shownTexts, summary } from "../../../test/store-contract/ground.ts";
-import { dumpOf, dumpOfContent } from "../../../test/support/dump.ts";
+import { at, deliver, foldPlaces, say, shownTexts, summary } from "../../../test/store-contract/ground.ts";
+import { assertSameRows, dumpOf, dumpOfContent } from "../../../test/support/dump.ts";
 import type { Dump } from "../../../test/support/dump.ts";
-import { freshLcms } from "../../../test/support/fresh-lcm.ts";
+import { freshLcms, type FreshLcm } from "../../../test/support/fresh-lcm.ts";
 import { growConversation } from "../../../test/support/grown-conversation.ts";
 import { checkSound, flattened } from "../../../test/support/lossless.ts";
 import { createRandom } from "../../../test/support/random.ts";
@@ -296,14 +296,101 @@ describe("a summary that was carried over at a reset", () => {
     });
   });
 
-  it("is not copied to where it was already carried", async () => {
+  /** After `/new`, which carried two condensed summaries over; a leaf and two messages stayed behind. */
+  async function afterNew(store: Store) {
+    const first = await talking(store, "s", 12);
+    for (const place of [0, 1, 2, 3, 4]) await foldPlaces(store, first.id, [place, place + 1], `leaf ${place}`);
+    for (const [place, text] of ["the heron", "the crane"].entries())
+      await foldPlaces(store, first.id, [place, place + 1], text);
+    const second = await store.openSegment({ sessionId: "s2", sessionKey: "agent:s:main" }, { carryDepth: 1 });
+    await say(store, second, createHost("n"), "n1", "n2");
+    const carried = (await store.context(second.id, { kind: "summary" })).map(({ id }) => id as SummaryId);
+    assert.equal(carried.length, 2);
+    return { first, second, carried };
+  }
+  const saidIn = async (store: Store, { id }: Conversation) => (await flattened(store, id)).map(({ text }) => text);
+  /** Transplants, and checks that the result is what the plan said, that nothing is lost, and that it can be undone. */
+  async function transplanted({ lcm, store, path }: FreshLcm, from: Conversation, to: Conversation) {
+    const [before, own] = [dumpOfContent(path), (await saidIn(store, to)).length];
+    const plan = await lcm.planTransplant(from.id, to.id);
+    const done = (await lcm.transplant(plan)) ?? assert.fail();
+    const copied = plan.depths.reduce((sum, { summaries }) => sum + summaries, 0);
+    assert.deepEqual(
+      [done.carried, done.contextItems, done.summaries, done.messages],
+      [plan.carried.length, plan.prepended.length, copied, plan.messages],
+    );
+    assert.equal(await promptOf(store, to.id), plan.tokensAfter);
+    const folded = (await saidIn(store, from)).slice(0, 10);
+    assert.deepEqual((await saidIn(store, to)).toSorted(), [...folded, "n1", "n2"].toSorted());
+    assert.equal(own, 2);
+    await checkSound(store);
+    const shown = await shownTexts(store, to.id);
+    await refuses(lcm.planTransplant(from.id, to.id), "conflict", /already contains/);
+    assert.equal((await store.undo(done.change)).kind, "undone");
+    assertSameRows(dumpOfContent(path), before);
+    await checkSound(store);
+    assert.equal(await apply(lcm, from.id, to.id), done.change + 2, "and then transplanted again");
+    assert.deepEqual(await shownTexts(store, to.id), shown);
+    return { plan, shown };
+  }
+
+  it("gets its sources when its conversation is transplanted, and keeps its id and place", async () => {
+    await onLcm(async (ground) => {
+      const { lcm, store } = ground;
+      const { first, second, carried } = await afterNew(store);
+      const { plan, shown } = await transplanted(ground, first, second);
+      assert.deepEqual([plan.carried.toSorted(), plan.prepended.length], [carried.toSorted(), 1]);
+      assert.deepEqual(plan.depths, [{ depth: 0, summaries: 5 }]);
+      assert.deepEqual(shown, ["the heron", "the crane", "leaf 4", "n1", "n2"]);
+      const [heron = assert.fail()] = carried;
+      assert.equal((await store.context(second.id))[0]?.id, heron);
+      const { items } = await lcm.expand({ summaryIds: [heron], reach: only(second.id), tokenCap: 1_000 });
+      assert.equal(items.length, 2);
+    });
+  });
+
+  it("gets them too where it was folded since, and is not shown twice", async () => {
+    await onLcm(async (ground) => {
+      const { first, second } = await afterNew(ground.store);
+      await foldPlaces(ground.store, second.id, [0, 1], "both");
+      const { shown } = await transplanted(ground, first, second);
+      assert.deepEqual(shown, ["both", "leaf 4", "n1", "n2"]);
+    });
+  });
+
+  it("goes below the copy of a summary that its original was folded into since", async () => {
+    await onLcm(async (ground) => {
+      const { first, second, carried } = await afterNew(ground.store);
+      await foldPlaces(ground.store, first.id, [0, 1], "deeper");
+      const { shown } = await transplanted(ground, first, second);
+      assert.deepEqual(shown, ["deeper", "leaf 4", "n1", "n2"]);
+      const [deeper] = await ground.store.context(second.id);
+      assert.ok(deeper?.kind === "summary");
+      assert.deepEqual((await ground.store.sources([deeper.id])).get(deeper.id)?.summaries, carried);
+    });
+  });
+
+  it("was folded since, like its original: then nothing is copied", async () => {
     await onLcm(async ({ lcm, store }) => {
-      const first = await talking(store, "s", 4);
-      await foldPlaces(store, first.id, [0, 3], "the heron");
-      const second = await store.openSegment({ sessionId: "s2", sessionKey: "agent:s:main" }, { carryDepth: 0 });
-      const [carried] = await store.context(second.id);
+      const { first, second, carried } = await afterNew(store);
+      await foldPlaces(store, first.id, [0, 1], "deeper");
+      await foldPlaces(store, second.id, [0, 1], "both");
       const asked = lcm.planTransplant(first.id, second.id);
-      await refuses(asked, "conflict", new RegExp(`${carried?.id}`), /carried over at a reset; run .lcm expand/);
+      await refuses(asked, "conflict", new RegExp(carried[0] ?? "?"), /carried over at a reset; run .lcm expand/);
+    });
+  });
+
+  it("has nothing to gain from another segment that only carries it too", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { second } = await afterNew(store);
+      const third = await store.openSegment({ sessionId: "s3", sessionKey: "agent:s:main" }, { carryDepth: 1 });
+      const [carried] = await store.context(third.id);
+      await refuses(
+        lcm.planTransplant(second.id, third.id),
+        "conflict",
+        new RegExp(`${carried?.id}`),
+        /carried over at a reset; run .lcm expand/,
+      );
     });
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Plans and applies a transplant: copies the summaries of a context, and everything below them, into a conversation.
- * A copy that the target already has is rejected before anything is written.
+ * A copy that the target already has is rejected before anything is written. What a reset carried over gets its sources.
  */
 
 import type { Copying, Transplanted, TransplantPlan } from "../model/changes.ts";
@@ -18,8 +18,10 @@ export interface Transplantation extends TransplantPlan {
   readonly summaries: readonly SummaryId[];
   /** The same summaries, for display. */
   readonly shown: readonly SummaryInShort[];
+  readonly prepended: Copying["prepended"];
   readonly depths: Copying["depths"];
   readonly messages: number;
+  readonly carried: Copying["carried"];
   readonly targetContext: { readonly items: number; readonly summaries: number; readonly messages: number };
   /** Of the target's whole context as a prompt. */
   readonly tokensBefore: number;
@@ -42,13 +44,17 @@ export async function planTransplant(
   if (copying.existing.length + copying.copied > 0) throw await duplicate(store, { source, target, ...copying });
   const { totals } = taker;
   const shown = await store.summaries({ ids: copying.summaries });
+  const added = shown.filter(({ id }) => copying.prepended.includes(id));
+  const covered = await store.summaries({ ids: copying.covered });
   return {
     source,
     target,
     summaries: copying.summaries,
     shown: shown.map(summaryInShort),
+    prepended: copying.prepended,
     depths: copying.depths,
     messages: copying.messages,
+    carried: copying.carried,
     targetContext: {
       items: totals.contextItems,
       summaries: totals.contextItems - totals.contextMessages,
@@ -57,8 +63,8 @@ export async function planTransplant(
     tokensBefore: promptTokens(totals),
     tokensAfter: promptTokens({
       ...totals,
-      contextTokens: totals.contextTokens + sumTokens(shown),
-      contextItems: totals.contextItems + shown.length,
+      contextTokens: totals.contextTokens + sumTokens(added) - sumTokens(covered),
+      contextItems: totals.contextItems + added.length - covered.length,
     }),
   };
 }
@@ -115,6 +121,6 @@ export async function transplant(
   });
   if (done.kind === "empty") return null;
   if (done.kind === "duplicate") throw await duplicate(store, { source, target, ...done });
-  const { change, contextItems, summaries, messages } = done;
-  return { plan, change, contextItems, summaries, messages };
+  const { kind: _, ...result } = done;
+  return { plan, ...result };
 }

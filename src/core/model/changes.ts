@@ -63,9 +63,15 @@ export interface TransplantPlan {
 export interface Copying {
   /** The summaries of the source's context, in order. */
   readonly summaries: readonly SummaryId[];
-  /** Number of summaries per depth, including all below, leaves first. */
+  /** Those of them that are new in the target's context. */
+  readonly prepended: readonly SummaryId[];
+  /** Number of copied summaries per depth, including all below, leaves first. */
   readonly depths: readonly { readonly depth: number; readonly summaries: number }[];
   readonly messages: number;
+  /** Summaries of the target that a reset carried over from the source: they get their sources instead of a copy. */
+  readonly carried: readonly SummaryId[];
+  /** Those of them that leave the context, because a copied summary is made from them. */
+  readonly covered: readonly SummaryId[];
   /** Summaries of the target with the same text, or for copies of the same messages. */
   readonly existing: readonly SummaryId[];
   /** Number of messages that the target already has, as copies or originals. */
@@ -73,7 +79,14 @@ export interface Copying {
 }
 
 export type Transplanted =
-  | Written<Changed & { readonly contextItems: number; readonly summaries: number; readonly messages: number }>
+  | Written<
+      Changed & {
+        readonly contextItems: number;
+        readonly summaries: number;
+        readonly messages: number;
+        readonly carried: number;
+      }
+    >
   /** The target already has some of it. */
   | ({ readonly kind: "duplicate" } & Pick<Copying, "existing" | "copied">)
   /** The source's context has no summary. */

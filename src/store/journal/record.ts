@@ -179,7 +179,7 @@ function* put(
   for (const { image } of going) if (image.table === "summaries") yield* removeEntity(image);
   for (const { image } of going) if (image.table === "messages") yield* removeEntity(image);
   for (const { image, was } of rows) if (image.columns !== null) yield* store(image, was);
-  for (const image of links) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
+  for (const image of links) if (image.columns !== null) yield* insertRow(image.table, image.key, image.columns);
   for (const { image, was } of rows)
     if (image.columns !== null && (was === null || "content" in image.columns))
       yield* derive(image.table === "messages" ? "messages" : "summaries", idIn(image));
@@ -223,7 +223,7 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
 function* store({ table, key, columns }: Image, was: Columns | null): Script<void> {
   if (columns === null) return;
   if (was === null) {
-    yield* insert(table, key, table === "summaries" ? yield* withSearchId(columns) : columns);
+    yield* insertRow(table, key, table === "summaries" ? yield* withSearchId(columns) : columns);
   } else if (Object.keys(columns).length > 0) {
     const names = Object.keys(columns).map(plain);
     yield statement(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
@@ -239,7 +239,7 @@ function* withSearchId(columns: Columns): Script<Columns> {
   return { ...columns, search_id: yield* freshSearchId(asConversation(Number(columns["conversation_id"]))) };
 }
 
-function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
+export function* insertRow(table: Table, key: Columns, columns: Columns): Script<void> {
   const row = { ...key, ...columns };
   const names = Object.keys(row).map(plain);
   yield statement(

@@ -136,12 +136,14 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
       message: Number(row["message_id"] ?? 0) as MessageId,
     }),
   );
-  const tied = yield* all(
-    sql`SELECT DISTINCT summary_id FROM summary_messages
+  const ties = yield* all(
+    sql`SELECT summary_id, message_id FROM summary_messages
         WHERE message_id IN (SELECT value FROM json_each(${messages}))
           AND summary_id NOT IN (SELECT value FROM json_each(${summaries}))`,
-    toSummaryId,
+    (row) => ({ summary_id: toSummaryId(row), message_id: int(row, "message_id") }),
   );
+  const staying = ties.filter((key) => !left.has(nameOf({ table: "summary_messages", key })));
+  const tied = [...new Set(staying.map((key) => key.summary_id))];
   return [
     ...shown
       .filter(({ place }) => !left.has(place))
@@ -245,7 +247,8 @@ function* builtOn(
   );
   const found: Obstacle[] = [];
   for (const subject of derived) {
-    if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
+    const link = nameOf({ table: "summary_parents", key: { summary_id: subject, parent_summary_id: id } });
+    if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`) || isDeleted.has(link)) continue;
     const later = yield* laterStep(entry, { table: "summaries", key: { summary_id: subject }, columns: null }, subject);
     const by = later === null ? "" : ` by change ${later.change}`;
     const remedy = later === null ? { cover: subject } : { change: later.change };

@@ -1,18 +1,18 @@
 /**
  * Transplants summaries: copies those in one context, with everything below them, to the front of another's.
  * Copies keep text, level and times, and get new keys. Only stored files and carried texts then refer across
- * conversations.
+ * conversations. A summary that a reset carried over from the source keeps its id and becomes the copy.
  */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
-import { journalStep, stateOf, type Image } from "../journal/record.ts";
+import { insertRow, journalStep, rowAt, stateOf, type Columns, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { checkNumber } from "../registry.ts";
 import { asMessage, asSummary, toSummaryId } from "../rows.ts";
-import { all, count, first, int, sql, statement, text } from "../script.ts";
+import { all, count, int, sql, statement, text } from "../script.ts";
 import type { ReadScript, Row, Script, ScriptDeps, WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { copySummary } from "../conversation/summary-rows.ts";
@@ -20,12 +20,17 @@ import { copySummary } from "../conversation/summary-rows.ts";
 export const planTransplant: ReadScript<"planTransplant"> = function* (source, target) {
   yield* checkEnds(source, target);
   const graph = yield* graphOf(source);
-  const byDepth = Map.groupBy(graph.depths.values(), (depth) => depth);
+  const carried = yield* carriedIn(target, graph);
+  const copied = [...graph.depths].filter(([id]) => !carried.has(id)).map(([, depth]) => depth);
+  const here = [...carried.values()];
   return {
     summaries: graph.shown.map(({ id }) => id),
-    depths: [...byDepth].map(([depth, all]) => ({ depth, summaries: all.length })),
+    prepended: graph.shown.map(({ id }) => id).filter((id) => !carried.has(id)),
+    depths: [...Map.groupBy(copied, (depth) => depth)].map(([depth, all]) => ({ depth, summaries: all.length })),
     messages: graph.messages.size,
-    ...(yield* alreadyIn(target, graph)),
+    carried: here.map(({ id }) => id),
+    covered: here.filter(isCovered).map(({ id }) => id),
+    ...(yield* alreadyIn(target, graph, carried)),
   };
 };
 
@@ -37,51 +42,50 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
     return { kind: "stale", reason: `other summaries are in the context of conversation ${source} now` };
   }
   if (shown.length === 0) return { kind: "empty" };
-  const held = yield* alreadyIn(target, graph);
+  const carried = yield* carriedIn(target, graph);
+  const held = yield* alreadyIn(target, graph, carried);
   if (held.existing.length + held.copied > 0) return { kind: "duplicate", ...held };
 
   const before = yield* stateOf(target);
   const messages = yield* copyMessages(deps, graph, target);
-  const summaries = yield* copySummaries(deps, graph, messages, target);
-  const lowest = yield* first(
-    sql`SELECT min(ordinal) AS ordinal FROM context_items WHERE conversation_id = ${target}`,
-    (row) => row["ordinal"] as number | null,
-  );
-  const places = shown.map(({ id }, at): Image => ({
-    table: "context_items",
-    key: { conversation_id: target, ordinal: (lowest ?? 1) - shown.length + at },
-    columns: { item_type: "summary", message_id: null, summary_id: copyOf(summaries, id) },
-  }));
-  for (const { key, columns } of places) {
-    yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
-              VALUES (${target}, ${key["ordinal"] ?? null}, 'summary', ${columns?.["summary_id"] ?? null})`;
-  }
+  const summaries = yield* copySummaries(deps, graph, target, carried);
+  const links = yield* linkCopies(graph, target, messages, summaries);
+  const completed = yield* completeCarried(carried);
+  const places = yield* placeCopies(graph, target, summaries, carried);
+  const made = [...summaries].filter(([id]) => !carried.has(id)).map(([, copy]) => copy);
   const sum = (of: Iterable<{ readonly tokens: number }>): number =>
     [...of].reduce((all, { tokens }) => all + tokens, 0);
+  const added = shown.filter(({ id }) => !carried.has(id));
+  const covered = [...carried.values()].filter(isCovered);
   yield* adjustTotals(deps, target, {
     messages: messages.size,
     messageTokens: sum(graph.messages.values()),
-    summaries: summaries.size,
-    contextItems: shown.length,
-    contextTokens: sum(shown),
+    summaries: made.length,
+    contextItems: added.length - covered.length,
+    contextTokens: sum(added) - sum(covered),
   });
   // Only what shows whether a copy was changed since; its text is still in the source.
-  const made: readonly Image[] = [
-    ...[...messages.values()].map((id) => ({ table: "messages", key: { message_id: id }, columns: {} }) as const),
-    ...[...summaries.values()].map(
-      (id) => ({ table: "summaries", key: { summary_id: id }, columns: { revision: 0 } }) as const,
-    ),
+  const rows: readonly Step[] = [
+    ...[...messages.values()].map((id) => fresh({ table: "messages", key: { message_id: id }, columns: {} })),
+    ...made.map((id) => fresh({ table: "summaries", key: { summary_id: id }, columns: { revision: 0 } })),
+    ...completed,
+    ...links.filter(({ key }) => completed.some((image) => image.key["summary_id"] === key["summary_id"])).map(fresh),
     ...places,
   ];
   const change = yield* journalStep(
     deps,
     { operation: "transplant", conversation: target, subject: `${source} → ${target}` },
-    { rows: made.map((image) => ({ ...image, columns: null })), conversation: before },
-    { rows: made, conversation: yield* stateOf(target) },
+    { rows: rows.map(({ was, ...image }) => ({ ...image, columns: was })), conversation: before },
+    { rows: rows.map(({ was: _, ...image }) => image), conversation: yield* stateOf(target) },
   );
-  const counts = { contextItems: shown.length, summaries: summaries.size, messages: messages.size };
-  return { kind: "written", change, ...counts };
+  const counts = { contextItems: added.length, summaries: made.length, messages: messages.size };
+  return { kind: "written", change, ...counts, carried: carried.size };
 };
+
+/** A row as the transplant leaves it, and as it was; null if there was none. */
+type Step = Image & { readonly was: Columns | null };
+
+const fresh = (image: Image): Step => ({ ...image, was: null });
 
 function* checkEnds(source: ConversationId, target: ConversationId): Script<void> {
   if (source === target) throw new LcmError("invalid", "a conversation cannot be transplanted into itself");
@@ -161,11 +165,56 @@ const damaged = (source: ConversationId, what: string): LcmError =>
     hint: `nothing was changed; run \`lcm doctor ${source}\` for details`,
   });
 
+/** A summary of the target that a reset carried over from the source. It becomes the copy of its original. */
+interface Carried {
+  readonly id: SummaryId;
+  readonly original: SummaryId;
+  readonly tokens: number;
+  /** Its place in the target's context; null if it was folded since. */
+  readonly ordinal: number | null;
+  /** Whether the original is in the source's context, and not below another summary. */
+  readonly isShown: boolean;
+}
+
+/** It leaves the context: a copy that is made from it takes its place. */
+const isCovered = ({ ordinal, isShown }: Carried): boolean => ordinal !== null && !isShown;
+
+/** By original. One that nothing uses any more is left alone. */
+function* carriedIn(target: ConversationId, { shown, depths }: Graph): Script<ReadonlyMap<SummaryId, Carried>> {
+  const ofContext = new Set(shown.map(({ id }) => id));
+  const found = yield* all(
+    sql`SELECT t.summary_id, s.summary_id AS original, t.token_count,
+               (SELECT min(ordinal) FROM context_items c
+                WHERE c.conversation_id = ${target} AND c.summary_id = t.summary_id) AS place,
+               EXISTS (SELECT 1 FROM summary_parents p WHERE p.parent_summary_id = t.summary_id) AS is_folded
+        FROM json_each(${[...depths.keys()]}) g JOIN summaries s ON s.summary_id = g.value
+          JOIN summaries t ON t.carried_from = coalesce(s.carried_from, s.summary_id)
+        WHERE t.conversation_id = ${target} AND (place IS NOT NULL OR is_folded) ORDER BY t.search_id DESC`,
+    (row): Carried => ({
+      id: toSummaryId(row),
+      original: asSummary(text(row, "original")),
+      tokens: int(row, "token_count"),
+      ordinal: row["place"] === null ? null : int(row, "place"),
+      isShown: ofContext.has(asSummary(text(row, "original"))),
+    }),
+  );
+  return new Map(found.map((carried) => [carried.original, carried]));
+}
+
 /**
  * Finds earlier copies by text, and by origin, which also finds what was rewritten or folded since. The range of message
- * keys lets an index find the copies in a long target.
+ * keys lets an index find the copies in a long target. What was carried over is no copy, unless it has nothing to gain,
+ * or was folded while its original was folded elsewhere.
  */
-function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<Pick<Copying, "existing" | "copied">> {
+function* alreadyIn(
+  target: ConversationId,
+  { shown, messages, depths }: Graph,
+  carried: ReadonlyMap<SummaryId, Carried>,
+): Script<Pick<Copying, "existing" | "copied">> {
+  const here = [...carried.values()];
+  const isIdle = messages.size === 0 && here.length === depths.size;
+  const clashing = here.filter(({ ordinal, isShown }) => isIdle || (ordinal === null && !isShown)).map(({ id }) => id);
+  const completed = here.map(({ id }) => id).filter((id) => !clashing.includes(id));
   const origins = [...messages.values()].map(({ origin }) => origin);
   const copied = yield* all(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${target} AND message_key >= 'copy:'
@@ -179,8 +228,10 @@ function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<
   const existing = yield* all(
     sql`SELECT summary_id FROM summaries WHERE conversation_id = ${target} AND (
           content IN (SELECT content FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${texts})))
+          OR summary_id IN (SELECT value FROM json_each(${clashing}))
           OR summary_id IN (SELECT summary_id FROM summary_messages
                             WHERE message_id IN (SELECT value FROM json_each(${copied}))))
+          AND summary_id NOT IN (SELECT value FROM json_each(${completed}))
         ORDER BY depth DESC, search_id`,
     toSummaryId,
   );
@@ -193,23 +244,107 @@ function copyOf<Id>(copies: ReadonlyMap<Id, Id>, id: Id): Id {
   return copy;
 }
 
+/** The copy of each summary, or what was carried over of it. */
 function* copySummaries(
   deps: ScriptDeps,
-  { depths, summaryLinks, messageLinks }: Graph,
-  messages: ReadonlyMap<MessageId, MessageId>,
+  { depths }: Graph,
   target: ConversationId,
+  carried: ReadonlyMap<SummaryId, Carried>,
 ): Script<ReadonlyMap<SummaryId, SummaryId>> {
   const copies = new Map<SummaryId, SummaryId>();
-  for (const id of depths.keys()) copies.set(id, yield* copySummary(deps, id, target, "copied"));
-  for (const { of, source, ordinal } of summaryLinks) {
-    yield sql`INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal)
-              VALUES (${target}, ${copyOf(copies, of)}, ${copyOf(copies, source)}, ${ordinal})`;
-  }
-  for (const { of, source, ordinal } of messageLinks) {
-    yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
-              VALUES (${target}, ${copyOf(copies, of)}, ${copyOf(messages, source)}, ${ordinal})`;
-  }
+  for (const id of depths.keys())
+    copies.set(id, carried.get(id)?.id ?? (yield* copySummary(deps, id, target, "copied")));
   return copies;
+}
+
+function* linkCopies(
+  { summaryLinks, messageLinks }: Graph,
+  target: ConversationId,
+  messages: ReadonlyMap<MessageId, MessageId>,
+  summaries: ReadonlyMap<SummaryId, SummaryId>,
+): Script<readonly Image[]> {
+  const images: readonly Image[] = [
+    ...summaryLinks.map(({ of, source, ordinal }) => ({
+      table: "summary_parents" as const,
+      key: { summary_id: copyOf(summaries, of), parent_summary_id: copyOf(summaries, source) },
+      columns: { ordinal, conversation_id: target },
+    })),
+    ...messageLinks.map(({ of, source, ordinal }) => ({
+      table: "summary_messages" as const,
+      key: { summary_id: copyOf(summaries, of), message_id: copyOf(messages, source) },
+      columns: { ordinal, conversation_id: target },
+    })),
+  ];
+  for (const { table, key, columns } of images) yield* insertRow(table, key, columns ?? {});
+  return images;
+}
+
+const facts = ["kind", "depth", "earliest_at", "latest_at", "descendant_count", "carried_from"] as const;
+
+/** What was carried over has the facts of its original, and is itself the copy now. */
+function* completeCarried(carried: ReadonlyMap<SummaryId, Carried>): Script<readonly Step[]> {
+  const steps: Step[] = [];
+  for (const { id, original } of carried.values()) {
+    const key = { summary_id: id };
+    const was = yield* rowAt("summaries", key, facts);
+    const columns = yield* rowAt("summaries", { summary_id: original }, facts);
+    yield statement(`UPDATE summaries SET ${facts.map((name) => `${name} = ?`).join(", ")} WHERE summary_id = ?`, [
+      ...facts.map((name) => columns?.[name] ?? null),
+      id,
+    ]);
+    steps.push({ table: "summaries", key, columns, was });
+  }
+  return steps;
+}
+
+/**
+ * In front of the target's own items, in the order of the source. What was carried over, or the summary that it was
+ * folded into, moves there with the copies.
+ */
+function* placeCopies(
+  { shown }: Graph,
+  target: ConversationId,
+  summaries: ReadonlyMap<SummaryId, SummaryId>,
+  carried: ReadonlyMap<SummaryId, Carried>,
+): Script<readonly Step[]> {
+  const hasNew = shown.some(({ id }) => !carried.has(id));
+  const moving = [...carried.values()].filter((each) => hasNew || isCovered(each));
+  const items = yield* itemsOver(
+    target,
+    moving.map(({ id }) => id),
+  );
+  const front = new Set(
+    hasNew ? shown.map(({ id }) => items.get(copyOf(summaries, id))?.id ?? copyOf(summaries, id)) : [],
+  );
+  const lowest = yield* count(
+    sql`SELECT coalesce(min(ordinal), 1) FROM context_items WHERE conversation_id = ${target}`,
+  );
+  const placeAt = (ordinal: number) => ({ table: "context_items", key: { conversation_id: target, ordinal } }) as const;
+  const itemOf = (id: SummaryId): Columns => ({ item_type: "summary", message_id: null, summary_id: id });
+  const ordinals = new Map([...items.values()].map(({ id, ordinal }) => [id, ordinal]));
+  const left = [...ordinals].map(([id, ordinal]): Step => ({ ...placeAt(ordinal), columns: null, was: itemOf(id) }));
+  const taken = [...front].map((id, at) => fresh({ ...placeAt(lowest - front.size + at), columns: itemOf(id) }));
+  for (const { key } of left)
+    yield sql`DELETE FROM context_items WHERE conversation_id = ${target} AND ordinal = ${key["ordinal"] ?? null}`;
+  for (const { table, key, columns } of taken) yield* insertRow(table, key, columns ?? {});
+  return [...left, ...taken];
+}
+
+/** The item of the context that is, or was made from, each of these summaries. */
+function* itemsOver(
+  conversation: ConversationId,
+  ids: readonly SummaryId[],
+): Script<ReadonlyMap<SummaryId, { readonly id: SummaryId; readonly ordinal: number }>> {
+  const found = yield* all(
+    sql`WITH RECURSIVE above(start, summary_id) AS (
+          SELECT value, value FROM json_each(${ids})
+          UNION SELECT a.start, p.summary_id FROM above a JOIN summary_parents p ON p.parent_summary_id = a.summary_id
+        )
+        SELECT start, c.summary_id, c.ordinal FROM above JOIN context_items c USING (summary_id)
+        WHERE c.conversation_id = ${conversation}`,
+    (row) => [asSummary(text(row, "start")), { id: toSummaryId(row), ordinal: int(row, "ordinal") }] as const,
+  );
+  return new Map(found);
 }
 
 /** A copy of a copy names the first original, so that forgetting finds it even if the copy in between is gone. */
