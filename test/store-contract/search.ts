@@ -126,13 +126,21 @@ export function testSearch(subject: StoreUnderTest): void {
           toolCallId: `c${index}`,
           content: "pangolin, a pangolin",
         });
+      const call = { id: "c5", type: "tool_use", name: "mcp__lcm__lcm_grep", input: { pattern: "x" } };
+      const found = "1 match.\nmsg_1-1 · user\n> pangolin, a pangolin";
+      host.says({ role: "assistant", content: [call] });
+      host.says({ role: "user", content: [{ type: "tool_result", tool_use_id: "c5", content: found }] });
+      const asked = { id: "c6", type: "function", function: { name: "lcm_grep", arguments: "{}" } };
+      host.says({ role: "assistant", content: null, tool_calls: [asked] });
+      host.says({ role: "tool", tool_call_id: "c6", content: found });
       await deliver(store, talk, host);
       for (const more of [{ mode: "regex" }, { sort: "hybrid" }, { sort: "relevance" }] as const) {
         const { hits } = await store.search(ask("pangolin", { ...more, scope: "messages" }));
-        const recalled = hits.map((hit) => hit.kind === "message" && hit.role === "tool");
-        assert.deepEqual([recalled.indexOf(true), recalled.length], [10, 15], JSON.stringify(more));
+        const recalled = hits.map(({ snippet }) => snippet.includes("pangolin, a pangolin"));
+        assert.deepEqual([recalled.indexOf(true), recalled.length], [10, 17], JSON.stringify(more));
+        assert.ok(recalled.slice(10).every(Boolean));
         const few = await store.search(ask("pangolin", { ...more, scope: "messages", limit: 4 }));
-        assert.ok(few.hits.every((hit) => hit.kind === "message" && hit.role === "user"));
+        assert.ok(few.hits.every(({ snippet }) => !snippet.includes("pangolin, a")));
       }
     });
 

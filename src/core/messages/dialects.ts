@@ -152,8 +152,11 @@ const resultMessages = (): readonly ResultMessage[] => dialects.flatMap(({ resul
 /** The fields of a result's message that can name its tool. */
 export const toolNameFields = (): readonly string[] => [...resultMessages().flatMap(({ name }) => name ?? []), "name"];
 
+/** The fields of a result's message that can have the id of its call. */
+export const callIdFields = (): readonly string[] => resultMessages().map(({ id }) => id);
+
 /** The id of the call, and the name of the tool, in a result's message of any dialect. */
-export const resultIdIn = (raw: JsonObject): string | null => firstTextIn(resultMessages().map(({ id }) => raw[id]));
+export const resultIdIn = (raw: JsonObject): string | null => firstTextIn(callIdFields().map((field) => raw[field]));
 export const resultToolIn = (raw: JsonObject): string | null =>
   firstTextIn(resultMessages().map(({ name }) => (name === undefined ? undefined : raw[name])));
 

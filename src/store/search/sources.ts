@@ -5,7 +5,7 @@ import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
-import { toolNameFields } from "../../core/messages/dialects.ts";
+import { callIdFields, toolNameFields } from "../../core/messages/dialects.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { snippetWidth } from "./limits.ts";
 import type { TextRange } from "./rank.ts";
@@ -33,12 +33,24 @@ export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_
 /** Names of our own tools, by whatever prefix a host gives them. */
 const isOwnTool = "GLOB '*lcm_[a-z]*'";
 
+const inEnvelope = (fields: readonly string[]): string =>
+  `coalesce(${fields.map((field) => `envelope ->> '$.${field}'`).join(", ")})`;
+
+/** Results without the name of their tool are recognised by their call, which is at most this many rows before. */
+const callWithin = 32;
+const isOwnResult = `EXISTS (SELECT 1 FROM message_parts AS call
+    WHERE call.message_id BETWEEN messages.message_id - ${callWithin} AND messages.message_id - 1
+      AND call.tool_name ${isOwnTool} AND call.tool_call_id IN (
+        SELECT result.tool_call_id FROM message_parts AS result WHERE result.message_id = messages.message_id
+        UNION ALL SELECT CASE WHEN json_valid(envelope) THEN ${inEnvelope(callIdFields())} END))`;
+
+/** Results of our own tools name ids, so most other rows need no lookup. */
+const namesIds = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${start}')`).join(" OR ");
+
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
-  CASE WHEN role = 'tool' AND json_valid(envelope)
-    THEN coalesce(${toolNameFields()
-      .map((field) => `envelope ->> '$.${field}'`)
-      .join(", ")}) ${isOwnTool} END AS is_recalled,
+  CASE WHEN role = 'tool' AND json_valid(envelope) AND ${inEnvelope(toolNameFields())} ${isOwnTool} THEN 1
+    WHEN role IN ('tool', 'user') AND (${namesIds}) THEN ${isOwnResult} END AS is_recalled,
   CASE WHEN role = 'assistant' AND instr(content, 'lcm_') > 0
     THEN (SELECT json_group_array(json_array(part.text_length, part.tool_name ${isOwnTool}) ORDER BY part.ordinal)
       FROM message_parts AS part WHERE part.message_id = messages.message_id AND part.text_length IS NOT NULL)
