@@ -451,7 +451,7 @@ describe("lcm_grep", () => {
     const none = await call("lcm_grep", { pattern: "針.+", tokenCap: 200 }, context);
     assert.match(
       none.text,
-      /^None of 1 match, newest first\.\nTokenCap 200 has no room for any of them: raise tokenCap/,
+      /^None of 1 match of this regular expression, newest first\.\nTokenCap 200 has no room for any of them: raise tokenCap/,
     );
   });
 
@@ -492,6 +492,7 @@ describe("lcm_grep", () => {
     assert.deepEqual([words.details["mode"], matchesOf(words)[0]?.["role"]], ["full_text", "assistant"]);
     const regex = await call("lcm_grep", { pattern: String.raw`keeper\.$` }, here());
     assert.deepEqual([regex.details["mode"], matchesOf(regex).length], ["regex", 2], regex.text);
+    assert.match(regex.text, /^2 matches of this regular expression, newest first\.\n/);
     const fallback = await call("lcm_grep", { pattern: "keeper.*secret|feldspar", scope: "messages" }, here());
     assert.equal(fallback.details["mode"], "full_text");
     assert.match(fallback.text, /^\d+ matches, best first\./);

@@ -85,7 +85,8 @@ export const grepTool = defineTool({
     }
     const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
     const order = orders[args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency")];
-    const framed = (shown: number): Frame => frameOf(result, shown, { order, tokenCap });
+    const kind = args.mode === undefined && result.mode === "regex" ? " of this regular expression" : "";
+    const framed = (shown: number): Frame => frameOf(result, shown, { kind, order, tokenCap });
     const longest = framed(1); // All blocks or none would need fewer words.
     const room = tokenCap - estimateTokens(sentences([longest.head, ...longest.caveats]));
     const shown = fitting(blocks, room);
@@ -106,17 +107,17 @@ interface Frame {
 function frameOf(
   { hits, caveats }: GrepResult,
   shown: number,
-  { order, tokenCap }: { readonly order: string; readonly tokenCap: number },
+  { kind, order, tokenCap }: { readonly kind: string; readonly order: string; readonly tokenCap: number },
 ): Frame {
-  const isLimited = caveats.some(({ kind }) => kind === "limit");
-  const found = `${isLimited ? "more than " : ""}${plural(hits.length, "match", "matches")}`;
+  const isLimited = caveats.some((caveat) => caveat.kind === "limit");
+  const matches = plural(hits.length, `match${kind}`, `matches${kind}`);
+  const found = isLimited ? `more than ${matches}` : matches;
   const sentencesOf = (told: readonly SearchCaveat[]) => told.map((caveat) => caveatSentence(caveat, "arguments"));
   if (shown === hits.length) {
-    const head = isLimited ? `the first ${plural(shown, "match", "matches")}` : found;
-    return { head: `${head}, ${order}`, caveats: sentencesOf(caveats) };
+    return { head: `${isLimited ? "the first " : ""}${matches}, ${order}`, caveats: sentencesOf(caveats) };
   }
   // A higher limit would not show more.
-  const others = sentencesOf(caveats.filter(({ kind }) => kind !== "limit"));
+  const others = sentencesOf(caveats.filter((caveat) => caveat.kind !== "limit"));
   const cut = `tokenCap ${tokenCap} has no room for ${shown === 0 ? "any of them" : "the others"}: raise tokenCap or narrow the search`;
   return { head: `${shown === 0 ? "none" : shown} of ${found}, ${order}`, caveats: [cut, ...others] };
 }

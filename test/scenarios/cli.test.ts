@@ -794,6 +794,7 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
   it("recognises a regular expression, and searches for its words if it matches nothing", () => {
     const { hits, mode } = ok(place, "grep", String.raw`^pier \d`, "--json").json;
     assert.deepEqual([hits.length, mode], [1, "regex"]);
+    assert.match(ok(place, "grep", String.raw`^pier \d`).stderr, /^1 match of this regular expression in 11 messages/);
     assert.equal(ok(place, "grep", "--full-text", String.raw`^pier \d`, "--json").json.mode, "full_text");
     const { stdout, stderr } = ok(place, "grep", "ferry.*harbour");
     assert.match(stdout, /Where does the harbour ferry leave/);

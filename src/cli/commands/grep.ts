@@ -111,10 +111,11 @@ function print(session: Session, request: GrepRequest, result: GrepResult, searc
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
   const range = request.since === undefined && request.before === undefined ? "" : " in that time";
+  const asRegex = request.mode === undefined && mode === "regex" ? " of this regular expression" : "";
   const isLimited = caveats.some(({ kind }) => kind === "limit");
   const count = isLimited
     ? `${formatCount(hits.length)} shown; searched`
-    : `${plural(hits.length, "match", "matches")} in`;
+    : `${plural(hits.length, "match", "matches")}${asRegex} in`;
   if (hits.length > 0)
     session.note(session.paint.soft(`${count} ${extentWords(searched)}; times in ${session.context.zone}`));
   else if (!caveats.some(({ kind }) => kind === "time")) session.note(`no matches in ${extentWords(searched)}${range}`);
