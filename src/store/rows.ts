@@ -1,7 +1,7 @@
 /** Converts rows to the types of the core. */
 
 import { isDamaged } from "./checksums.ts";
-import { levels, partTypes, roles } from "../core/model/types.ts";
+import { levels, messageIdOf, numbersPerConversation, partTypes, roles } from "../core/model/types.ts";
 import type {
   Aside,
   CompactionRecord,
@@ -28,6 +28,12 @@ import type { Timestamp } from "../core/base/time.ts";
 export const asConversation = (id: number): ConversationId => id as ConversationId;
 export const asMessage = (id: number): MessageId => id as MessageId;
 export const asSummary = (id: string): SummaryId => id as SummaryId;
+
+/** The ids of a conversation's messages are between these two. */
+export const idsOf = (id: ConversationId): { readonly after: MessageId; readonly before: MessageId } => ({
+  after: messageIdOf(id, 0),
+  before: messageIdOf(id, numbersPerConversation),
+});
 
 export const toSummaryId = (row: Row): SummaryId => asSummary(text(row, "summary_id"));
 

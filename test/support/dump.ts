@@ -12,7 +12,7 @@ export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   drafts: "all",
   model_usage: "all",
   search_progress: "all",
-  conversations: ["revision", "next_seq", "last_summary", "indexed_seq", "indexed_summary"],
+  conversations: ["revision", "next_seq", "last_summary", "indexed_seq", "indexed_summary", "unindexed"],
 };
 
 /** All tables except those of the search index. */

@@ -228,6 +228,7 @@ function totalConversations(db: DatabaseSync): void {
       SELECT count(*), coalesce(sum(token_count), 0), max(created_at)
       FROM messages m WHERE m.conversation_id = conversations.conversation_id),
     next_seq = 1 + coalesce((SELECT max(id & 0xffffff) FROM temp.new_ids WHERE id >> 24 = conversation_id), 0),
+    unindexed = 1,
     (summary_count, last_summary) = (
       SELECT count(*), count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
     (context_items, context_tokens, context_messages, context_message_tokens) = (

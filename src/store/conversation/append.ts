@@ -54,6 +54,8 @@ export function* append(
   };
   yield* adjustTotals({ now: () => end.now }, id, totals, {
     next_seq: end.nextSeq,
+    // Only if it changes: writing the column would write its index, too.
+    ...(end.isIndexed && stored.messages.length > 0 ? { unindexed: 1 } : {}),
     head_key: end.head,
     last_message_at: end.latest === "" ? null : end.latest,
     ...(options.hostCursor === undefined ? {} : { host_cursor: options.hostCursor }),
@@ -82,12 +84,13 @@ interface End {
   ordinal: number;
   gaps: readonly Gap[];
   readonly caughtUp: number;
+  readonly isIndexed: boolean;
   readonly now: Timestamp;
 }
 
 function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appendable[]): Script<End> {
   const end = yield* first(
-    sql`SELECT next_seq, head_key, last_message_at, caught_up,
+    sql`SELECT next_seq, head_key, last_message_at, caught_up, unindexed,
                (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
                EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps
         FROM conversations WHERE conversation_id = ${id}`,
@@ -98,6 +101,7 @@ function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appenda
       latest: (row["last_message_at"] ?? "") as string,
       ordinal: (row["last_ordinal"] ?? 0) as number,
       caughtUp: int(row, "caught_up"),
+      isIndexed: int(row, "unindexed") === 0,
       hasGaps: int(row, "has_gaps") === 1,
     }),
   );

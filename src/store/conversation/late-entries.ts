@@ -8,6 +8,7 @@ import type { ConversationId, MessageId } from "../../core/model/types.ts";
 import { reads } from "./reads.ts";
 import { all, count, first, int, sql, text, textOrNull, type Script } from "../script.ts";
 import { makeRoom } from "./places.ts";
+import { idsOf } from "../rows.ts";
 import { referencesToMissing } from "./missing-rows.ts";
 
 /** A missing parent, the child that names it, and the last entry that was placed before that child. */
@@ -109,8 +110,8 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
   const child = yield* first(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
         UNION ALL
-        SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id}
-                  AND m.message_id > (${id} << 24) + e.after_seq ORDER BY m.message_id LIMIT 1)
+        SELECT (SELECT message_id FROM messages m WHERE m.message_id > ${idsOf(id).after} + e.after_seq
+                  AND m.message_id < ${idsOf(id).before} ORDER BY m.message_id LIMIT 1)
           FROM transcript_entries e WHERE e.conversation_id = ${id} AND e.entry_key = ${key}`,
     (row) => row["message_id"] as MessageId | null,
   );
@@ -131,7 +132,9 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
  * not certain, or a summary covers it.
  */
 export function* freeLostId(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
-  const newest = yield* count(sql`SELECT max(message_id) FROM messages WHERE conversation_id = ${id}`);
+  const newest = yield* count(
+    sql`SELECT max(message_id) FROM messages WHERE message_id > ${idsOf(id).after} AND message_id < ${idsOf(id).before}`,
+  );
   const [lost, ...others] = (yield* referencesToMissing(id)).gone.filter(({ message }) => message > newest);
   if (lost === undefined || others.length > 0 || lost.summary !== null) return null;
   const { message: messageId } = lost;

@@ -9,7 +9,7 @@
 import { messageIdOf, type ConversationId } from "../../core/model/types.ts";
 import { ordinalOf } from "./late-entries.ts";
 import { reads } from "./reads.ts";
-import { asSummary } from "../rows.ts";
+import { asSummary, idsOf } from "../rows.ts";
 import { count, first, int, sql, text, textOrNull, type Row, type Script, type ScriptDeps } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { replaceItem } from "./places.ts";
@@ -46,8 +46,8 @@ export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string)
 /** The seq of the newest message of the active branch, ignoring late ones and copies. */
 const newestActive = (id: ConversationId): Script<number> =>
   count(
-    sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
-        ORDER BY message_id DESC LIMIT 1`,
+    sql`SELECT seq FROM messages WHERE message_id > ${idsOf(id).after} AND message_id < ${idsOf(id).before}
+          AND aside IS NULL AND late IS NULL AND copied_from IS NULL ORDER BY message_id DESC LIMIT 1`,
   );
 
 interface Path {
@@ -98,7 +98,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
   }
   // The path ends at a message without a parent: it continues the active message before it.
   const anchorSeq = yield* count(
-    sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND message_id < ${messageIdOf(id, oldestSeq)}
+    sql`SELECT seq FROM messages WHERE message_id > ${idsOf(id).after} AND message_id < ${messageIdOf(id, oldestSeq)}
           AND aside IS NULL ORDER BY message_id DESC LIMIT 1`,
   );
   return { anchor: { key: null, seq: anchorSeq }, returning: returning.reverse() };

@@ -76,7 +76,7 @@ function* carriedChecksum(id: SummaryId): Script<number | null> {
 /** The number under which search knows a summary. */
 export function* freshSearchId(id: ConversationId): Script<number> {
   const number = yield* count(
-    sql`UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ${id}
+    sql`UPDATE conversations SET last_summary = last_summary + 1, unindexed = 1 WHERE conversation_id = ${id}
         RETURNING last_summary`,
   );
   return idIn(id, checkNumber(id, number, "summaries"));

@@ -256,9 +256,9 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
   const [sums = {}] = yield sql`
     SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
       count(m.message_id) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
-      (SELECT count(*) FROM messages WHERE conversation_id = ${id}
+      (SELECT count(*) FROM messages WHERE +conversation_id = ${id}
          AND message_id IN (SELECT value FROM json_each(${messages}))) AS messages,
-      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}
+      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE +conversation_id = ${id}
          AND message_id IN (SELECT value FROM json_each(${messages}))) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}
          AND summary_id IN (SELECT value FROM json_each(${summaries}))) AS summaries

@@ -6,7 +6,7 @@ import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/
 import { backlogRows } from "../checksums.ts";
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
-import { asMessage, toSummaryId } from "../rows.ts";
+import { asMessage, idsOf, toSummaryId } from "../rows.ts";
 import { tableNames } from "../ownership.ts";
 import { all, count, one, int, sql, statement, text, textOrNull, type Row, type Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
@@ -66,7 +66,8 @@ function* messageFacts(
 ): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "messageTokens" | "asides" | "copies">> {
   const [columns = {}] = yield sql`SELECT json_group_array(message_id) AS ids, json_group_array(seq) AS seqs,
       json_group_array(created_at) AS times, json_group_array(token_count) AS tokens
-    FROM (SELECT message_id, seq, created_at, token_count FROM messages WHERE conversation_id = ${id} ORDER BY message_id)`;
+    FROM (SELECT message_id, seq, created_at, token_count FROM messages
+          WHERE message_id > ${idsOf(id).after} AND message_id < ${idsOf(id).before} ORDER BY message_id)`;
   const [marked = {}] = yield sql`SELECT
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
       json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL OR late IS NOT NULL) AS copies

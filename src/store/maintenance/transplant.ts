@@ -135,7 +135,7 @@ function* graphOf(source: ConversationId): Script<Graph> {
   const messageLinks = yield* links("summary_messages", (row) => asMessage(int(row, "message_id")));
   const messages = yield* all(
     sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
-        WHERE conversation_id = ${source}
+        WHERE +conversation_id = ${source}
           AND message_id IN (SELECT value FROM json_each(${messageLinks.map((link) => link.source)})) ORDER BY message_id`,
     (row) =>
       [
@@ -221,7 +221,7 @@ function* alreadyIn(
           AND message_key < 'copy;' AND copied_from IN (SELECT value FROM json_each(${origins}))
         UNION
         SELECT message_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${origins}))
-          AND conversation_id = ${target}`,
+          AND +conversation_id = ${target}`,
     (row) => int(row, "message_id"),
   );
   const texts = shown.map(({ id }) => id);
@@ -371,7 +371,7 @@ function* copyMessages(
               SELECT ${target}, ${messageId}, ordinal, part_type, text_length, text_content, tool_call_id, tool_name, metadata
               FROM message_parts WHERE message_id = ${id}`;
   }
-  yield sql`UPDATE conversations SET next_seq = ${seq}, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')
+  yield sql`UPDATE conversations SET next_seq = ${seq}, unindexed = 1, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')
             WHERE conversation_id = ${target}`;
   return copies;
 }

@@ -41,6 +41,8 @@ export function* indexBatch({ reset }: Pick<SearchIndex, "reset">, rowsMax: numb
     const pending = yield* first(pendingConversation, (row) => row);
     if (pending === null) break;
     for (const corpus of [messages, summaries]) left -= yield* indexConversation(corpus, pending, left);
+    yield sql`UPDATE conversations SET unindexed = 0 WHERE conversation_id = ${int(pending, "conversation_id")}
+                AND indexed_seq >= next_seq - 1 AND indexed_summary >= last_summary`;
   }
   return yield* unindexedRows();
 }

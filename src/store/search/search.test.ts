@@ -57,7 +57,7 @@ function createArchive() {
         last = Number(say.run(conversation, text, at ?? now(), aside ?? null, envelope ?? null).lastInsertRowid);
       db.exec(
         `UPDATE conversations AS c
-         SET (message_count, last_message_at, next_seq) =
+         SET unindexed = 1, (message_count, last_message_at, next_seq) =
            (SELECT count(*), max(created_at), coalesce(max(seq), 0) + 1 FROM messages m WHERE m.conversation_id = c.conversation_id)`,
       );
       return last;
@@ -71,9 +71,9 @@ function createArchive() {
          SELECT ?1, ?2, 'leaf', 0, ?3, 1, ?4, ?5, ?6, ?6, ?2 * 16777216 + last_summary + 1
          FROM conversations WHERE conversation_id = ?2`,
       ).run(id, conversation, text, earliest, latest, now());
-      db.prepare("UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ?").run(
-        conversation,
-      );
+      db.prepare(
+        "UPDATE conversations SET last_summary = last_summary + 1, unindexed = 1 WHERE conversation_id = ?",
+      ).run(conversation);
       return id;
     },
     index(rowsMax = 1_000_000): number {

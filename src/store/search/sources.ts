@@ -27,8 +27,8 @@ export interface Span {
 const earliest = "";
 const latest = "~";
 
-/** Conversations that have rows outside the index. The partial index needs exactly this condition. */
-export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_summary)";
+/** Conversations that may have rows outside the index. The partial index needs exactly this condition. */
+export const isPending = "unindexed = 1";
 
 /** Names of our own tools, by whatever prefix a host gives them. */
 const isOwnTool = "GLOB '*lcm_[a-z]*'";
@@ -128,7 +128,8 @@ function createCorpus(names: CorpusNames) {
   const behind = `SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
     WHERE coalesce(last_message_at, '${latest}') > ? AND ${isInScope}
       AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
-        WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`;
+        WHERE ${id} > c.conversation_id << 24 AND ${id} < (c.conversation_id + 1) << 24 AND +${id} < ?
+        ${names.latestFirst}) WHERE at > ?)`;
   const spans = (after: string, isAsked: string): string => `SELECT conversation_id, ${after} AS after,
       ${names.newest} AS newest, ${names.bound} AS latest FROM conversations
     WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${isInScope}

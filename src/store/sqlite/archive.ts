@@ -66,7 +66,7 @@ function copyRows(from: string, conversations: readonly ConversationId[], draft:
          SELECT f.value ->> 'file' FROM main.messages m, json_each(m.moved) f WHERE m.moved IS NOT NULL)`,
     );
     db.exec(reassignFiles((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
-    db.exec("UPDATE main.conversations SET indexed_seq = 0, indexed_summary = 0"); // The search index is not copied.
+    db.exec("UPDATE main.conversations SET indexed_seq = 0, indexed_summary = 0, unindexed = 1"); // The search index is not copied.
   });
   return counts;
 }

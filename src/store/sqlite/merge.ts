@@ -74,8 +74,10 @@ function* readSource(path: string): Script<Source> {
     sql`SELECT c.conversation_id, EXISTS (
           SELECT 1 FROM main.conversations h WHERE h.created_at = c.created_at
             AND (h.session_id = c.session_id OR h.session_key = c.session_key)
-            AND (SELECT message_key FROM main.messages WHERE conversation_id = h.conversation_id ORDER BY message_id LIMIT 1)
-             IS (SELECT message_key FROM source.messages WHERE conversation_id = c.conversation_id ORDER BY message_id LIMIT 1)
+            AND (SELECT message_key FROM main.messages WHERE message_id > h.conversation_id << 24
+                   AND message_id < (h.conversation_id + 1) << 24 ORDER BY message_id LIMIT 1)
+             IS (SELECT message_key FROM source.messages WHERE message_id > c.conversation_id << 24
+                   AND message_id < (c.conversation_id + 1) << 24 ORDER BY message_id LIMIT 1)
         ) AS is_known FROM source.conversations c ORDER BY c.conversation_id`,
     (row) => ({ id: asConversation(int(row, "conversation_id")), isKnown: int(row, "is_known") === 1 }),
   );
@@ -160,6 +162,8 @@ function valueOf(name: string): string {
       return renamed(`it.${name}`, "number.old", "number.new");
     case "active":
       return isStillActive;
+    case "unindexed":
+      return "1";
     case "indexed_seq":
     case "indexed_summary":
       return "0"; // The search index is not copied.

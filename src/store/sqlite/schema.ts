@@ -1,8 +1,9 @@
 /**
  * Defines the tables and indexes of a database. Adopting rebuilds an older file to exactly these (adopt/rebuild.ts).
  *
- * Every key contains conversation_id, so rows can be distributed by it. Ids of messages and summaries contain it too:
- * `conversation_id << 24` plus a number counted in `conversations`. What is unique across conversations is in `registry`.
+ * Every key contains conversation_id, so rows can be distributed by it. So do ids of messages, which are therefore keys by
+ * themselves, and of summaries: `conversation_id << 24` plus a number counted in `conversations`. What is unique across
+ * conversations is in `registry`.
  *
  * Text is stored once: a message's `content` is its parts' texts joined by newlines, and a part keeps only the length
  * of its own. Ordinals of the context are an order with gaps, not an index.
@@ -15,10 +16,12 @@ export const schemaVersion = 3;
 /** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;
 
-const messageKey =
-  "FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, message_id) ON DELETE RESTRICT";
+const messageKey = "FOREIGN KEY (message_id) REFERENCES messages (message_id) ON DELETE RESTRICT";
 const summaryKey = (column: string): string =>
   `FOREIGN KEY (conversation_id, ${column}) REFERENCES summaries (conversation_id, summary_id)`;
+
+/** Whether the search index has all rows of a conversation. `unindexed` is 1 otherwise, and may be 1 when it has. */
+export const isIndexed = "(indexed_seq >= next_seq - 1 AND indexed_summary >= last_summary)";
 
 export const tables = {
   /** The active conversation of each session, and the last number given to a conversation or an operator's change. */
@@ -54,12 +57,14 @@ export const tables = {
       last_summary INTEGER NOT NULL DEFAULT 0,
       indexed_seq INTEGER NOT NULL DEFAULT 0,
       indexed_summary INTEGER NOT NULL DEFAULT 0,
+      unindexed INTEGER NOT NULL DEFAULT 0,
       head_key TEXT,
       host_cursor TEXT,
       prompt_budget INTEGER,
       caught_up INTEGER NOT NULL DEFAULT 0,
       forgets INTEGER NOT NULL DEFAULT 0,
-      revision INTEGER NOT NULL DEFAULT 0
+      revision INTEGER NOT NULL DEFAULT 0,
+      CHECK (unindexed = 1 OR ${isIndexed})
     ) WITHOUT ROWID`,
   messages: `
     CREATE TABLE messages (
@@ -80,7 +85,6 @@ export const tables = {
       copied_from INTEGER,
       late INTEGER,
       checksum INTEGER,
-      UNIQUE (conversation_id, message_id),
       UNIQUE (conversation_id, message_key),
       CHECK (message_id >> 24 = conversation_id)
     )`,
@@ -275,7 +279,7 @@ export const tables = {
 export const indexes = [
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
-  `CREATE INDEX conversations_unindexed_idx ON conversations (conversation_id) WHERE indexed_seq < next_seq - 1 OR indexed_summary < last_summary`,
+  `CREATE INDEX conversations_unindexed_idx ON conversations (conversation_id) WHERE unindexed = 1`,
   `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
   `CREATE INDEX summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'`,
   `CREATE INDEX summaries_carried_from_idx ON summaries (carried_from) WHERE carried_from IS NOT NULL`,

@@ -37,6 +37,7 @@ const lastSeq = `(SELECT max(id & 0xffffff) FROM temp.new_ids WHERE id >> 24 = o
 const changed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   conversations: {
     next_seq: `max(o.next_seq + ${shiftOf("o.conversation_id")}, coalesce(${lastSeq}, 0) + 1)`,
+    unindexed: "1",
     last_summary: "(SELECT count(*) FROM leaving_summaries s WHERE s.conversation_id = o.conversation_id)",
   },
   messages: {

@@ -50,13 +50,16 @@ const codes = async (store: Store) =>
 const lacking = new Set(["missing_file", "unreadable_message"]);
 
 describe("upgrading a database of schema 2", () => {
-  it("touches no row", () =>
+  it("touches no row that has text", () =>
     opened(async (_, path) => {
       const without = (contents: ReturnType<typeof contentsOf>) =>
         Object.fromEntries(
           Object.entries(contents)
             .filter(([table]) => table !== "checksum_backlog")
-            .map(([table, rows]) => [table, rows.map((row) => row.replace(',"checksum":null', ""))]),
+            .map(([table, rows]) => [
+              table,
+              rows.map((row) => row.replace(/,"(?:checksum":null|unindexed":"[01]n")/, "")),
+            ]),
         );
       assert.deepEqual(without(contentsOf(path)), without(contentsOf(fixture)));
     }));
