@@ -97,12 +97,14 @@ const itemsBetween = (from: number, to: number): readonly Incoming[] =>
 
 // ── A prompt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const assembliesMeasured = 40;
+/** Enough that the compiler has settled. */
+const assembliesWarm = 240;
+const assembliesMeasured = 80;
 
 async function measurePrompt(path: string, id: ConversationId): Promise<PromptCost> {
   const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
-  for (let warm = 0; warm < 40; warm++) await lcm.assemble(id, { budget });
+  for (let warm = 0; warm < assembliesWarm; warm++) await lcm.assemble(id, { budget });
   const before = process.cpuUsage();
   for (let n = 1; n < assembliesMeasured; n++) await lcm.assemble(id, { budget });
   const { messages, report } = await lcm.assemble(id, { budget });
