@@ -267,12 +267,12 @@ ${modules
 const results: Readonly<Record<string, string>> = {
   lcm_grep:
     "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth`, `kind` and `earliestAt` (it covers the time from there to `createdAt`), a file `fileName` and `line`. " +
-    "`total` is the number of hits, `matches` are those that fit `tokenCap`; `caveats` are sentences about what was not searched or shown, and `truncated` means that there may be more. " +
+    "`mode` says how the pattern was searched for in the end, `total` is the number of hits, `matches` are those that fit `tokenCap`; `caveats` are sentences about what was not searched or shown, and `truncated` means that there may be more. " +
     "An invalid pattern is an error, and a search that was stopped reports it: “no matches” means that there are none in what was searched.",
   lcm_describe:
     "For a summary: `content`, `kind`, `depth`, `level`, `tokenCount`, `createdAt`, `earliestAt`, `latestAt`, `descendantCount`, `parentIds` (the summaries it was made from), `messageIds` (the messages, of a leaf), `childIds` (what was made from it), `fileIds`, `carriedFrom`, and `manifest`: every summary below it with its `level` (how far below), `depth`, `tokens`, times, `opening`, and number of `messages`. " +
     "For a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
-    "For a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (the message it was moved from), `storagePath`, and the position of the piece: `fromLine`, `toLine`, `nextLine`. `truncated` means that `content` is not complete.",
+    "For a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (the message it was moved from), `storagePath` (the whole path of its file), and the position of the piece: `fromLine`, `toLine`, `nextLine`. `truncated` means that `content` is not complete.",
   lcm_expand_query:
     "`answer`, `citedIds` (summaries) and `citedMessages`, each of which was read for the answer; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why the answer is incomplete, else null) and `caveats` of the search.",
   lcm_recent:
