@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { makeDeepConversation } from "../../test/support/deep-conversation.ts";
 import { copyFixture, fixtureVersions, tamper } from "../../test/support/older-database.ts";
@@ -119,6 +119,30 @@ describe("guarantee 33: damage is noticed", () => {
       }
       assert.ok(flipped.size > 0);
     });
+
+  it("one flipped bit in a stored file is noticed by doctor and export", async () => {
+    const path = join(mkdtempSync(join(scratch, "f-")), "lcm.db");
+    copyFileSync(whole, path);
+    const filesDir = join(dirname(path), "files");
+    cpSync(join(scratch, "lcm-files"), filesDir, { recursive: true });
+    const store = await openSqlite({ path, housekeeping: false, filesDir });
+    const [file] = await store.files(1 as ConversationId);
+    assert.ok(file !== undefined);
+    const place = join(filesDir, file.storageUri);
+    const bytes = readFileSync(place);
+    const random = createRandom(34);
+    for (let round = 0; round < 20; round++) {
+      const flipped = Buffer.from(bytes);
+      const at = random.below(bytes.length);
+      flipped[at] = (bytes[at] ?? 0) ^ (1 << random.below(7));
+      writeFileSync(place, flipped);
+      const errors = (await inspect(store, null)).filter(({ severity }) => severity === "error");
+      assert.deepEqual([...new Set(errors.map(({ code }) => code))], ["unreadable_message"]);
+      assert.match(errors[0]?.message ?? "", new RegExp(`${file.id} was changed: it does not match its hash`));
+      assert.equal((await exported(store, 1 as ConversationId)).length, errors.length);
+    }
+    await store.close();
+  });
 
   it("a whole database has no such finding, and restore accepts it", async () => {
     checkTexts(whole);

@@ -6,7 +6,7 @@ import { escapedForms, redactText } from "../core/maintenance/redact.ts";
 import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
 import type { ConversationId, FileEncoding, FileId, StoredFile } from "../core/model/types.ts";
-import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
+import { fileWith, hashOf, mustHave, storedAmong } from "./conversation/reads.ts";
 import { freshFileId } from "./ledger/files.ts";
 import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
 import { rowSteps, reads } from "./operations.ts";
@@ -22,13 +22,17 @@ export interface StoredFiles extends Transactions {
 export async function fileContent(files: StoredFiles, id: FileId): Promise<string> {
   const file = await mustFindFile(files, id);
   const facts = await files.content.facts(file.storageUri);
-  if (facts === null || !isAltered(file, facts)) return await files.content.read(file);
-  throw new LcmError(
-    "unavailable",
-    `the content of ${id} was changed: it has ${facts.bytes} bytes, not ${file.bytes}`,
-    { hint: "restore the files folder from a backup" },
-  );
+  if (facts !== null && isAltered(file, facts)) throw changed(id, `it has ${facts.bytes} bytes, not ${file.bytes}`);
+  const content = await files.content.read(file);
+  const hash = await files.read(() => hashOf(id));
+  if (hash === null || hash === contentHash(content, file.encoding)) return content;
+  throw changed(id, "it does not match its hash");
 }
+
+const changed = (id: FileId, how: string): LcmError =>
+  new LcmError("unavailable", `the content of ${id} was changed: ${how}`, {
+    hint: "restore the files folder from a backup",
+  });
 
 export const filePath = async (files: StoredFiles, id: FileId): Promise<string | null> =>
   files.content.path((await mustFindFile(files, id)).storageUri);
@@ -91,15 +95,23 @@ export async function saveFile({ content, deps, read, write }: StoredFiles, file
 export async function inspectContent(
   files: StoredFiles,
   conversation: ConversationId,
-): Promise<Pick<Skeleton, "missingFiles" | "alteredFiles" | "orphanedFiles">> {
+): Promise<Pick<Skeleton, "missingFiles" | "alteredFiles" | "oddFiles" | "orphanedFiles">> {
   const missingFiles: FileId[] = [];
   const alteredFiles: Skeleton["alteredFiles"][number][] = [];
+  const odd = new Map<FileId, string>();
   for (const file of await files.read(() => reads.files(conversation))) {
     const facts = await files.content.facts(file.storageUri);
-    if (facts === null) missingFiles.push(file.id);
+    const what = facts === null ? await files.content.oddity(file.storageUri) : null;
+    if (what !== null) odd.set(file.id, what);
+    else if (facts === null) missingFiles.push(file.id);
     else if (isAltered(file, facts)) alteredFiles.push({ id: file.id, stored: file.bytes, found: facts.bytes });
   }
-  return { missingFiles, alteredFiles, orphanedFiles: (await orphansOf(files, conversation)).length };
+  for (const { id, storageUri } of await files.content.list(conversation)) {
+    const what = await files.content.oddity(storageUri);
+    if (what !== null) odd.set(id, what);
+  }
+  const oddFiles = [...odd].map(([id, what]) => ({ id, what }));
+  return { missingFiles, alteredFiles, oddFiles, orphanedFiles: (await orphansOf(files, conversation)).length };
 }
 
 /** Content or a draft without a row, left by a process that died while storing it. Forgetting must search it too. */

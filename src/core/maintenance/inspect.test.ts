@@ -77,6 +77,7 @@ const sound: Skeleton = {
   search: { missing: [], pending: 0 },
   missingFiles: [],
   alteredFiles: [],
+  oddFiles: [],
   orphanedFiles: 0,
 };
 
@@ -139,6 +140,10 @@ describe("inspecting a conversation", () => {
       "altered_file",
     ],
     "a file without its content": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
+    "a link in the place of a file": [
+      { oddFiles: [{ id: "file_0123456789abcdef", what: "a symbolic link" }] },
+      "odd_file",
+    ],
     "a time that is not UTC with milliseconds": [
       { messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] },
       "odd_time",

@@ -65,6 +65,7 @@ const kinds = {
   search_pending: ["info", "none"],
   missing_file: ["error", "restore"],
   altered_file: ["error", "restore"],
+  odd_file: ["error", "restore"],
   file_orphaned: ["info", "none"],
   damaged_file: ["error", "restore"],
   damaged_text: ["error", "restore"],
@@ -122,6 +123,9 @@ export function inspectConversation(skeleton: Skeleton): readonly Finding[] {
       const sizes = `has ${formatCount(now)} bytes, but ${formatCount(stored)} were stored`;
       return finding("altered_file", id, `the content of ${id} was altered: it ${sizes}; ${onlyBackup}`);
     }),
+    ...skeleton.oddFiles.map(({ id, what }) =>
+      finding("odd_file", id, `in the files folder, ${id} is ${what}, which is never read; ${onlyBackup}`),
+    ),
     ...(skeleton.orphanedFiles > 0 ? [orphaned(skeleton.orphanedFiles)] : []),
   ].map((each) => each(skeleton.conversation.id));
 }

@@ -13,6 +13,8 @@ export interface ContentStore {
   path(storageUri: string): string | null;
   /** Null if there is no such content. Never throws. */
   facts(storageUri: string): Promise<ContentFacts | null>;
+  /** What is in the place of content that is not a plain file of the store, such as `a symbolic link`; null otherwise. */
+  oddity(storageUri: string): Promise<string | null>;
   /** Atomic: a crash leaves either the old content or the new. */
   replace(storageUri: string, content: string, encoding: FileEncoding): Promise<ContentSize>;
   /** Idempotent. */

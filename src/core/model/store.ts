@@ -231,6 +231,8 @@ export interface Skeleton {
   readonly missingFiles: readonly FileId[];
   /** Files with more or fewer bytes than stored. */
   readonly alteredFiles: readonly { readonly id: FileId; readonly stored: number; readonly found: number }[];
+  /** What is in the files folder in the place of content, such as `a symbolic link`, and is never read. */
+  readonly oddFiles: readonly { readonly id: FileId; readonly what: string }[];
   /** Files in its folder that no row names. */
   readonly orphanedFiles: number;
 }

@@ -1,10 +1,11 @@
 /**
  * Keeps large content in a folder: private to the user, one folder per conversation, file names made from ids alone. A
- * URI from a row or a caller can never lead outside the folder. Content is durable before a row can name it.
+ * URI from a row or a caller can never lead outside the folder, and no link in it is followed. Content is durable before
+ * a row can name it.
  */
 
 import { renameSync } from "node:fs";
-import { chmod, constants, copyFile, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, constants, copyFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep, win32 } from "node:path";
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import type {
@@ -17,13 +18,14 @@ import type {
 import type { NewFile } from "../../core/model/store.ts";
 import { isFileId, type FileEncoding, type FileId } from "../../core/model/types.ts";
 import { makeFolder, renameDurably, syncFile, syncFolder } from "./durable.ts";
+import { checkFolder, isLink, lookAt, notPlain, readPlain, type Spot } from "./plain-file.ts";
 
 export function openFolder(folder: string): ContentStore {
   return {
     put: async (id, file) => await putIn(folder, id, file),
     async read({ id, storageUri, encoding }) {
       try {
-        return await readFile(pathInside(folder, storageUri), encoding);
+        return (await readPlain(resolve(folder), pathInside(folder, storageUri))).toString(encoding);
       } catch (cause) {
         if (cause instanceof LcmError) throw cause;
         throw new LcmError("unavailable", `the content of ${id} cannot be read`, {
@@ -34,22 +36,28 @@ export function openFolder(folder: string): ContentStore {
     },
     path: (storageUri) => pathInside(folder, storageUri),
     facts: async (storageUri) => await factsIn(folder, storageUri),
+    async oddity(storageUri) {
+      const spot = await spotIn(folder, storageUri);
+      return spot.kind === "odd" ? spot.what : null;
+    },
     async replace(storageUri, content, encoding) {
       const { bytes, size } = encode(content, encoding);
       const path = pathInside(folder, storageUri);
-      await writeInPlace(folder, path, (draft) => writeFile(draft, bytes, { mode: 0o600 }));
+      await writeInPlace(folder, path, (draft) => writeFile(draft, bytes, { mode: 0o600, flag: "wx" }));
       syncFolder(dirname(path));
       return size;
     },
-    remove: async (storageUri) => await rm(pathInside(folder, storageUri), { force: true }),
+    remove: async (storageUri) => await removeIn(folder, pathInside(folder, storageUri)),
     async list(conversation) {
       const listed: ListedContent[] = [];
       for (const name of conversation === null ? await namesIn(folder) : [String(conversation)])
-        if (/^\d+$/.test(name)) listed.push(...(await namesIn(join(folder, name))).flatMap(toListed(name)));
+        if (/^\d+$/.test(name) && !isLink(join(folder, name)))
+          listed.push(...(await namesIn(join(folder, name))).flatMap(toListed(name)));
       return listed;
     },
     async contains(storageUri, texts) {
-      const bytes = await readFile(pathInside(folder, storageUri)).catch(() => Buffer.alloc(0)); // Kept or removed since.
+      // Kept or removed since, or not ours.
+      const bytes = await readPlain(resolve(folder), pathInside(folder, storageUri)).catch(() => Buffer.alloc(0));
       return texts.some((text) => bytes.includes(text));
     },
   };
@@ -60,7 +68,7 @@ async function putIn(folder: string, id: FileId, file: NewFile): Promise<Content
   const storageUri = `${file.conversation}/${id}.${extensionOf(file)}`;
   const path = pathInside(folder, storageUri);
   const { bytes, size } = encode(file.content, file.encoding);
-  const draft = await writeDraft(folder, path, (to) => writeFile(to, bytes, { mode: 0o600 }));
+  const draft = await writeDraft(folder, path, (to) => writeFile(to, bytes, { mode: 0o600, flag: "wx" }));
   let isKept = false;
   return {
     storageUri,
@@ -123,11 +131,14 @@ async function writeDraft(folder: string, path: string, write: (draft: string) =
   const draft = `${path}.${process.pid}.new`;
   try {
     await makeFolder(dirname(path));
+    await checkFolder(resolve(folder), dirname(path));
+    await rm(draft, { force: true }); // Of a process that died, or a link.
     await write(draft);
     await chmod(draft, 0o600);
     await syncFile(draft);
     return draft;
   } catch (cause) {
+    if (cause instanceof LcmError) throw cause;
     await rm(draft, { force: true }).catch(() => undefined); // An unwritable folder has no draft to remove.
     throw cannotStore(folder, cause);
   }
@@ -151,11 +162,32 @@ const cannotStore = (folder: string, cause: unknown): LcmError =>
   });
 
 async function factsIn(folder: string, storageUri: string): Promise<ContentFacts | null> {
+  const spot = await spotIn(folder, storageUri);
+  return spot.kind === "plain" ? { bytes: spot.bytes, writtenAtMs: spot.writtenAtMs } : null;
+}
+
+async function spotIn(folder: string, storageUri: string): Promise<Spot> {
   try {
-    const facts = await stat(pathInside(folder, storageUri));
-    return facts.isFile() ? { bytes: facts.size, writtenAtMs: facts.mtimeMs } : null;
+    return await lookAt(resolve(folder), pathInside(folder, storageUri));
   } catch {
-    return null; // Absent or outside the folder: it cannot be read either way.
+    return { kind: "absent" }; // Outside the folder: it cannot be read either way.
+  }
+}
+
+/** A link is removed, not what it leads to; what is behind a linked folder is not ours. */
+async function removeIn(folder: string, path: string): Promise<void> {
+  const isBehindLink = await checkFolder(resolve(folder), dirname(path)).then(
+    () => false,
+    () => true,
+  );
+  if (!isBehindLink) await rm(path, { force: true });
+}
+
+/** Throws `denied` if one of these contents is there as something else than a plain file. */
+export async function refuseLinks(folder: string, uris: readonly string[]): Promise<void> {
+  for (const storageUri of uris) {
+    const spot = await spotIn(folder, storageUri);
+    if (spot.kind === "odd") throw notPlain(join(folder, storageUri), spot.what);
   }
 }
 
@@ -207,7 +239,9 @@ export async function copyContents(
     const [path, target] = [pathInside(from, storageUri), pathInside(to, storageUri)];
     if (replace || (await factsIn(to, storageUri))?.bytes !== source.bytes) {
       try {
-        await writeInPlace(to, target, (draft) => copyFile(path, draft, constants.COPYFILE_FICLONE));
+        await writeInPlace(to, target, (draft) =>
+          copyFile(path, draft, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL),
+        );
       } catch (error) {
         if ((await factsIn(from, storageUri)) !== null) throw error;
         return void missing.push(storageUri); // Removed since.
@@ -223,7 +257,9 @@ export async function copyContents(
 
 /** Null if there is no such content. */
 export const bytesOf = async (folder: string, storageUri: string): Promise<Buffer | null> =>
-  (await factsIn(folder, storageUri)) === null ? null : await readFile(pathInside(folder, storageUri));
+  (await factsIn(folder, storageUri)) === null
+    ? null
+    : await readPlain(resolve(folder), pathInside(folder, storageUri));
 
 /** Copies every file of a folder to another, whether a row names it or not. Drafts of other processes may vanish. */
 export async function copyFiles(from: string, to: string): Promise<void> {
@@ -243,6 +279,6 @@ export async function removeUnnamed(folder: string, named: () => readonly string
   const kept = new Set(named().map((storageUri) => pathInside(folder, storageUri)));
   for (const { storageUri, isDraft } of listed) {
     const path = pathInside(folder, storageUri);
-    if (!isDraft && !kept.has(path)) await rm(path, { force: true });
+    if (!isDraft && !kept.has(path)) await removeIn(folder, path);
   }
 }

@@ -24,7 +24,7 @@ import {
   toSummary,
   toSummaryId,
 } from "../rows.ts";
-import { all, first, int, one, sql, statement, text } from "../script.ts";
+import { all, first, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { ReadScripts, Row, Script, Statement } from "../script.ts";
 
 /** SQLite's value for "no limit". */
@@ -296,6 +296,10 @@ function rangeOf(ids: readonly number[]): { readonly first: number; readonly las
 /** The file of a conversation with this content. */
 export const fileWith = (id: ConversationId, contentHash: string): Statement =>
   sql`SELECT * FROM large_files WHERE conversation_id = ${id} AND content_hash = ${contentHash}`;
+
+/** The hash of a file's content; null if it is not known. */
+export const hashOf = (id: FileId): Script<string | null> =>
+  first(sql`SELECT content_hash FROM large_files WHERE file_id = ${id}`, (row) => textOrNull(row, "content_hash"));
 
 /** Those of these ids that are stored files. */
 export const storedAmong = (ids: readonly FileId[]): Script<readonly FileId[]> =>

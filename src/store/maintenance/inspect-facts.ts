@@ -32,6 +32,7 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
     search: yield* searchFacts(id),
     missingFiles: [],
     alteredFiles: [],
+    oddFiles: [],
     orphanedFiles: 0,
   };
 }

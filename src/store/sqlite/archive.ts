@@ -13,7 +13,7 @@ import type { ConversationId } from "../../core/model/types.ts";
 import { removeDeadDrafts, writeWhole } from "./backups/backup.ts";
 import type { DatabaseLocation } from "./location.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
-import { copyContents } from "../content/folder.ts";
+import { copyContents, refuseLinks } from "../content/folder.ts";
 import { createSchema } from "./migrate.ts";
 import { columnsOf } from "./pragma.ts";
 import { checkWhole } from "./file-kind.ts";
@@ -29,6 +29,7 @@ export async function archive(
   const write = async (draft: string): Promise<void> => {
     removeDeadDrafts(dirname(to.path), basename(to.path));
     const contents = readBack(draft, copyRows(from.path, conversations, draft));
+    await refuseLinks(from.filesDir, contents); // The originals may be deleted next.
     files = contents.length - (await copyContents(from.filesDir, to.filesDir, contents)).length;
   };
   await writeWhole(to.path, "archive", write, replace);

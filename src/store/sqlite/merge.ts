@@ -12,7 +12,8 @@ import type { Merged } from "../../core/model/store.ts";
 import { readOnlyUri } from "./archive.ts";
 import { filesBeside, type DatabaseLocation } from "./location.ts";
 import { ownedTables } from "../ownership.ts";
-import { copyContents } from "../content/folder.ts";
+import { copyContents, refuseLinks } from "../content/folder.ts";
+import { isLink, notPlain } from "../content/plain-file.ts";
 import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text, type Script } from "../script.ts";
@@ -31,6 +32,8 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
   try {
     const { contents } = await deps.read(() => readSource(from.path));
     // Files come first: a crash in between leaves files without a row, which doctor reports.
+    if (isLink(filesDir)) throw notPlain(filesDir, "a symbolic link");
+    await refuseLinks(filesDir, contents);
     const missing = await copyContents(filesDir, deps.filesDir, contents);
     return { ...(await deps.write(() => mergeRows(from.path))), files: contents.length - missing.length };
   } finally {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder, syncFile, syncFolder } from "../../content/durable.ts";
 import { bytesOf, openFolder } from "../../content/folder.ts";
+import { isLink } from "../../content/plain-file.ts";
 import { contentHash } from "../../stored-files.ts";
 import { identify, readDatabase } from "../file-kind.ts";
 import { defaultFilesDir, filesBeside } from "../location.ts";
@@ -64,8 +65,9 @@ export function lostBefore(backup: string): ReadonlySet<string> {
   return new Set(Array.isArray(listed) ? listed.map(String) : []);
 }
 
-/** Where the content of a backup may be; the latter for a copy of a database with its folder. */
-export const foldersOf = (path: string): readonly string[] => [filesBeside(path), defaultFilesDir(path)];
+/** Where the content of a backup may be; the latter for a copy of a database with its folder. Links are not followed. */
+export const foldersOf = (path: string): readonly string[] =>
+  [filesBeside(path), defaultFilesDir(path)].filter((folder) => !isLink(folder));
 
 /**
  * How many stored files a backup should hold and does not, by their sizes. None for a database of the older program:
