@@ -5,12 +5,15 @@ import { describe } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import { importTranscript } from "../../src/core/ingest/import-transcript.ts";
 import type { SourceLine } from "../../src/core/ingest/import-transcript.ts";
-import type { Role } from "../../src/core/model/types.ts";
+import { tokensMax, type Role } from "../../src/core/model/types.ts";
+import type { Appendable } from "../../src/core/model/store.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 import { checkLossless } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
-import { at, deliver, each, foldPlaces, itOn, numbered, onTalk, say, shownTexts } from "./ground.ts";
+import { at, compaction, deliver, each, foldPlaces, itOn, leafCall, numbered, onTalk, refuses } from "./ground.ts";
+import { say, shownTexts, summary, unbounded } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 function livedHost(turns: number): ScriptedHost {
@@ -24,6 +27,50 @@ function livedHost(turns: number): ScriptedHost {
 
 export function testAppend(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
+
+  describe("numbers and times that make no sense", () => {
+    const senseless = [-5, 0.5, Number.NaN, Infinity, 2 ** 60, 2 ** 53];
+    const said = (key: string, more: { tokens?: number; at?: Timestamp } = {}): Appendable => ({
+      kind: "message",
+      message: { ...messageToStore(user(key), { key, at: at("2026-03-01T00:00:00.000Z") }), ...more },
+    });
+
+    it("are refused with the message, and nothing of the call is stored", async ({ store, id }) => {
+      for (const tokens of [...senseless, tokensMax + 1]) {
+        await assert.rejects(store.append(id, [said("1"), said("2", { tokens })]), {
+          code: "invalid",
+          message: `the number of tokens of message 2 is ${tokens}, but must be a whole number from 0 to ${tokensMax}`,
+        });
+      }
+      await refuses("invalid", () => store.append(id, [said("1", { at: "yesterday" as Timestamp })]));
+      assert.equal((await store.conversation(id))?.totals.messages, 0);
+      await store.append(id, [said("1", { tokens: 0 }), said("2", { tokens: tokensMax })]);
+      assert.equal((await store.conversations())[0]?.totals.contextTokens, tokensMax);
+    });
+
+    it("are refused in summaries, drafts, grants, model calls and compactions", async ({ store, id }) => {
+      await store.append(id, [said("1", { tokens: tokensMax }), said("2", { tokens: tokensMax })]);
+      const run = await store.context(id);
+      const leaf = await foldPlaces(store, id, [0, 0], "a leaf");
+      const begun = await store.beginCall(leafCall(id), unbounded);
+      const call = begun.kind === "granted" ? begun.id : assert.fail();
+      const ended = { inputTokens: 1, outputTokens: 1, result: "ok", durationMs: 1 } as const;
+      const grant = { conversations: [id], tokenCap: 1, expiresAt: at("2999-01-01T00:00:00.000Z"), parent: null };
+      for (const amount of senseless) {
+        const draft = summary("a text", { tokens: amount });
+        await refuses("invalid", () => store.fold(id, run.slice(1), draft));
+        await refuses("invalid", () => store.rewrite({ summary: leaf, revision: 0 }, draft));
+        await refuses("invalid", () => store.saveDraft(leaf, "basis", draft));
+        await refuses("invalid", () => store.issueGrant({ ...grant, tokenCap: amount }));
+        await refuses("invalid", () => store.setPromptBudget(id, amount));
+        for (const field of ["inputTokens", "outputTokens", "durationMs"])
+          await refuses("invalid", () => store.endCall(call, { ...ended, [field]: amount }));
+        for (const field of ["passes", "tokensBefore", "tokensAfter", "durationMs"])
+          await refuses("invalid", () => store.recordCompaction(compaction(id, { [field]: amount })));
+      }
+      await store.endCall(call, ended);
+    });
+  });
 
   describe("guarantee 1: every message the host sent is stored once", () => {
     it("each new message is a row, is in the context, and counts in the totals", async ({ store, talk }) => {

@@ -158,8 +158,8 @@ export function testFileSearch(subject: StoreUnderTest): void {
 
     it("reports that a slow expression was stopped; the next search works", async (scene) => {
       const { store, id } = scene;
-      for (const name of ["one", "two", "three"]) await save(store, id, `${name} ${"a".repeat(20)}!`, name);
-      const { hits, caveats } = await store.search(ask("(a+)+$", { mode: "regex" }), { timeoutMs: 1 });
+      for (const name of ["one", "two", "three"]) await save(store, id, `${name} ${"a".repeat(60)}!`, name);
+      const { hits, caveats } = await store.search(ask("(a+)+$", { mode: "regex" }), { timeoutMs: 150 });
       assert.deepEqual([hits, caveats.map(({ kind }) => kind)], [[], ["time"]]);
       assert.deepEqual(await names(store, ask("two", { mode: "regex" })), ["two"]);
     });

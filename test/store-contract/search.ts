@@ -160,6 +160,18 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
     });
 
+    it("a runaway expression is stopped at its limit, in whichever thread; later hits are kept, and the next search works", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, `${"a".repeat(60)}!`, "a later match: aaaa");
+      const { hits, caveats } = await store.search(ask("(a+)+$", { mode: "regex", limit: 2 }), { timeoutMs: 400 });
+      assert.ok(hits.every(({ snippet }) => snippet === "a later match: aaaa"));
+      assert.deepEqual(
+        caveats.map(({ kind }) => kind),
+        ["time"],
+      );
+      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+    });
+
     it("no match means no hit and no caveat", async ({ store }) => {
       for (const mode of ["full_text", "regex"] as const)
         assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });

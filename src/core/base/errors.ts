@@ -46,6 +46,12 @@ export function checkWhole(name: string, value: number | undefined): void {
   throw new LcmError("invalid", `${name} is ${value}, but must be a whole number of at least 1`);
 }
 
+/** Checks a number before it is stored. */
+export function checkAmount(name: string, value: number, max = Number.MAX_SAFE_INTEGER): void {
+  if (Number.isSafeInteger(value) && value >= 0 && value <= max) return;
+  throw new LcmError("invalid", `${name} is ${value}, but must be a whole number from 0 to ${max}`);
+}
+
 /** Fails only if our own code is wrong. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);

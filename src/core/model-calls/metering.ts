@@ -6,7 +6,7 @@
 
 import { beforeDeadline } from "../base/deadline.ts";
 import { errorText, LcmError } from "../base/errors.ts";
-import { refusals, type Refusal } from "../model/types.ts";
+import { refusals, tokensMax, type Refusal } from "../model/types.ts";
 import type {
   Clock,
   Completion,
@@ -101,7 +101,7 @@ function counted(completion: Completion): Completion {
 
 const wholeTokens = (tokens: number): number => {
   const whole = Math.round(tokens);
-  return Number.isSafeInteger(whole) && whole > 0 ? whole : 0;
+  return whole > 0 && whole <= tokensMax ? whole : 0;
 };
 
 function refusalOf({ code }: LcmError): Refusal {

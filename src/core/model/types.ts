@@ -135,13 +135,16 @@ export interface MovedContent {
   readonly length: number;
 }
 
+/** Far above any message or summary; even a full conversation of such messages adds up to a safe integer. */
+export const tokensMax = 2 ** 28;
+
 /** A message ready to be stored. */
 export interface NewMessage {
   /** The host's identity of the message, unique in its conversation. Content is never identity. */
   readonly key: string;
   readonly role: Role;
   readonly parts: readonly Part[];
-  /** Estimated tokens in a prompt. */
+  /** Estimated tokens in a prompt; a whole number up to `tokensMax`. */
   readonly tokens: number;
   readonly at: Timestamp;
   /** JSON text: the message without its content; null for `{"role":…,"content":…}` and nothing else. */

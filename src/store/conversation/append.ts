@@ -5,8 +5,8 @@
  */
 
 import { textOfParts } from "../../core/messages/codec.ts";
-import { LcmError } from "../../core/base/errors.ts";
-import { forgottenMark, messageIdOf, seqOf } from "../../core/model/types.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
+import { forgottenMark, messageIdOf, seqOf, tokensMax } from "../../core/model/types.ts";
 import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Part } from "../../core/model/types.ts";
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
@@ -14,7 +14,7 @@ import { entryChecksum, messageChecksum } from "../checksums.ts";
 import { checkNumber } from "../registry.ts";
 import { count, first, int, sql, text, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import { isTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
 import type { Gap } from "./late-entries.ts";
 import { rewind, type Rewound } from "./rewind.ts";
@@ -25,6 +25,7 @@ export function* append(
   appended: readonly Appendable[],
   options: AppendOptions = {},
 ): Script<Appended & Pick<Rewound, "gone">> {
+  for (const item of appended) if (item.kind === "message") checkMessage(item.message);
   const end = yield* endOf(deps, id, appended);
   if (options.turnKey !== undefined && (yield* isStoredTurn(id, options.turnKey))) {
     return { messages: [], entries: 0, duplicates: appended.length, differing: [], turn: "duplicate", gone: [] };
@@ -69,6 +70,11 @@ export function* append(
     turn: options.turnKey === undefined ? "unnamed" : "new",
     gone: stored.gone,
   };
+}
+
+function checkMessage({ key, tokens, at }: NewMessage): void {
+  checkAmount(`the number of tokens of message ${key}`, tokens, tokensMax);
+  if (!isTimestamp(at)) throw new LcmError("invalid", `the time of message ${key} is ${at}, not UTC with milliseconds`);
 }
 
 /** Where a conversation ends, which moves on with every entry. */

@@ -1,7 +1,7 @@
 /** Folds a run of context items into a summary that takes their place. */
 
-import { LcmError } from "../../core/base/errors.ts";
-import type { ContextItem } from "../../core/model/types.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
+import { tokensMax, type ContextItem } from "../../core/model/types.ts";
 import { sql, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { itemsBetween, mustHave } from "./reads.ts";
@@ -11,6 +11,7 @@ export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
   const head = run[0];
   const tail = run.at(-1);
   if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold needs at least one item");
+  checkAmount("the number of tokens of a summary", summary.tokens, tokensMax);
   const conversation = yield* mustHave(id);
   if (summary.forgets !== undefined && conversation.forgets !== summary.forgets)
     return { kind: "stale", reason: "something was forgotten since the run was read" };

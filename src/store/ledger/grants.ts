@@ -1,6 +1,6 @@
 /** Issues, spends and revokes grants: what a delegate may read, how much of it, and until when. */
 
-import { LcmError } from "../../core/base/errors.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
 import { timeAfter, type Timestamp } from "../../core/base/time.ts";
 import type { Grant, GrantId } from "../../core/model/types.ts";
 import { reads } from "../conversation/reads.ts";
@@ -10,6 +10,7 @@ import { one, sql, type WriteScripts } from "../script.ts";
 export const grants = {
   /** A child grant is never wider than its parent, in conversations, tokens or time. */
   *issueGrant(deps, wanted) {
+    checkAmount("tokenCap", wanted.tokenCap);
     const now = deps.now();
     const parent = wanted.parent === null ? null : yield* reads.grant(wanted.parent);
     if (wanted.parent !== null) {

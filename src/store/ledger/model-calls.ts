@@ -1,6 +1,7 @@
 /** Counts model calls and refuses those that may not be made; records compactions. */
 
-import { LcmError } from "../../core/base/errors.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
+import { tokensMax } from "../../core/model/types.ts";
 import type { OpenBreaker } from "../../core/model/store.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { mustHave } from "../conversation/reads.ts";
@@ -32,12 +33,17 @@ export const modelCalls = {
   },
 
   *endCall(_, id, { inputTokens, outputTokens, result, durationMs }) {
+    for (const [name, value] of Object.entries({ inputTokens, outputTokens })) checkAmount(name, value, tokensMax);
+    checkAmount("durationMs", durationMs);
     const ended = yield sql`UPDATE model_usage SET input_tokens = ${inputTokens}, output_tokens = ${outputTokens},
         result = ${result}, duration_ms = ${durationMs} WHERE usage_id = ${id} RETURNING usage_id`;
     if (ended.length === 0) throw new LcmError("not_found", `there is no model call ${id}`);
   },
 
   *recordCompaction(_, record) {
+    const { passes, tokensBefore, tokensAfter, durationMs } = record;
+    for (const [name, value] of Object.entries({ passes, tokensBefore, tokensAfter, durationMs }))
+      checkAmount(name, value);
     yield* mustHave(record.conversation);
     yield sql`INSERT INTO compactions (conversation_id, at, mode, outcome, message, passes, tokens_before, tokens_after,
                                        duration_ms)

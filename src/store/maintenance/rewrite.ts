@@ -4,8 +4,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { LcmError } from "../../core/base/errors.ts";
-import type { NewSummary, Summary } from "../../core/model/types.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
+import { tokensMax, type NewSummary, type Summary } from "../../core/model/types.ts";
 import type { PartOf } from "../../core/model/changes.ts";
 import { forgetBefore, replaceRows, type Image, type Step } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
@@ -18,6 +18,7 @@ export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, par
       hint: "`lcm dag CONVERSATION` lists them",
     });
   }
+  checkAmount("the number of tokens of a summary", draft.tokens, tokensMax);
   if (old.revision !== plan.revision) return { kind: "stale", reason: `${plan.summary} was rewritten in the meantime` };
   if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
     return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
@@ -84,6 +85,7 @@ export const draft: ReadScript<"draft"> = (summary, basis) =>
 
 export const saveDraft: WriteScript<"saveDraft"> = function* (deps, summary, basis, { forgets, ...made }) {
   const [old] = yield* reads.summaries({ ids: [summary] });
+  checkAmount("the number of tokens of a draft", made.tokens, tokensMax);
   if (old === undefined) return;
   if (forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== forgets) return;
   yield sql`INSERT OR REPLACE INTO drafts (conversation_id, summary_id, basis, draft_json, at)

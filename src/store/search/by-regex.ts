@@ -5,6 +5,7 @@ import { isLate, timeoutMsOf, type Deadline } from "./limits.ts";
 import { later } from "./read-candidates.ts";
 import type { TextRange } from "./rank.ts";
 import { compilePattern, type Pattern } from "./regex.ts";
+import { runUntil } from "./run-until.ts";
 import {
   messages,
   openScope,
@@ -87,13 +88,18 @@ function* scanRows(
     const chunk = (yield corpus.spanned(next.toReversed(), { ...filter, since }, like)).toReversed();
     const isSlow = deadline.nowMs() - startedMs > chunkMs;
     chunkRows = isSlow ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
-    for (const [at, row] of chunk.entries()) {
-      const match = regex.exec(searchedText(row));
-      if (match) add({ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } });
-      if (at < chunk.length - 1 && isLate(deadline)) {
-        untested = chunk.length - 1 - at;
-        break;
+    const matches: (RegExpExecArray | null)[] = [];
+    runUntil(deadline, () => {
+      for (const row of chunk) {
+        if (matches.length > 0 && isLate(deadline)) return;
+        matches.push(regex.exec(searchedText(row)));
       }
+    });
+    untested = chunk.length - matches.length;
+    for (const [at, match] of matches.entries()) {
+      const row = chunk[at];
+      if (row === undefined || match === null) continue;
+      add({ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } });
     }
     const unread = spans.at(-1);
     if (

@@ -34,7 +34,7 @@ const filesOf = (names: readonly string[]): readonly StoredFile[] =>
     messageKey: null,
   }));
 
-const never: Deadline = { deadlineMs: 1, nowMs: () => 0 };
+const never: Deadline = { deadlineMs: 60_000, nowMs: () => 0 };
 
 async function find(texts: Readonly<Record<string, string>>, request: SearchRequest, deadline = never) {
   const { hits, caveats } = await searchFiles(request, deadline, filesOf(Object.keys(texts)), async ({ name }) =>
@@ -214,20 +214,20 @@ describe("guarantee 22, files: a result reports what it leaves out", () => {
     const texts = { a: "quokka", b: "quokka", c: "quokka" };
     for (const mode of modes) {
       let reads = 0;
-      const deadline: Deadline = { deadlineMs: 2, nowMs: () => reads };
+      const deadline: Deadline = { deadlineMs: 2_000, nowMs: () => 1_000 * reads };
       const result = await searchFiles(ask("quokka", { mode }), deadline, filesOf(Object.keys(texts)), async () => {
         reads += 1;
         return await Promise.resolve(reads < 2 ? "quokka" : `${"x\n".repeat(2_000_000)}quokka`);
       });
       assert.equal(result.hits.length, 1);
-      assert.deepEqual(result.caveats, [{ kind: "time", timeoutMs: 2, scanned: 1, of: 3 }]);
+      assert.deepEqual(result.caveats, [{ kind: "time", timeoutMs: 2_000, scanned: 1, of: 3 }]);
     }
   });
 
   it("the time limit ends a search in the middle of a large file", async () => {
     for (const mode of modes) {
       let looks = 0;
-      const deadline: Deadline = { deadlineMs: 4, nowMs: () => looks++ };
+      const deadline: Deadline = { deadlineMs: 4_000, nowMs: () => 1_000 * looks++ };
       const text = `quokka\n${"lorem ipsum\n".repeat(1_000_000)}quokka`;
       const { at, caveats } = await find({ f: text }, ask("quokka", { mode }), deadline);
       assert.deepEqual(at, ["f:1"]);

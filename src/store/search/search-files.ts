@@ -9,6 +9,7 @@ import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../..
 import { excerpt } from "../../core/base/excerpt.ts";
 import { sharedFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
+import { runUntil } from "./run-until.ts";
 import { bestRange, createReader, ownScore, recencyBoosts, weightOf, type Reading, type TextRange } from "./rank.ts";
 import { toStoredFile } from "../rows.ts";
 import { all, count, sql, type Script } from "../script.ts";
@@ -238,20 +239,27 @@ function lookByPattern({ pattern, limit }: SearchRequest, deadline: Deadline): L
     missingFrom: () => null,
     spotsIn(text) {
       const spots: Spot[] = [];
-      for (let from = 0; from <= text.length;) {
-        if (isLate(deadline)) return { spots, isWhole: false };
-        const end = isOfOneLine ? text.indexOf("\n", from + pieceMax) : -1;
-        const piece = text.slice(from, end < 0 ? text.length : end);
-        for (const match of mayMatch(piece) ? matchesIn(piece) : []) {
-          spots.push({ from: from + match.from, to: from + match.to, isFull: true, reading: null });
-          if (spots.length > limit) return { spots, isWhole: true };
-          if (isLate(deadline)) return { spots, isWhole: false };
-        }
-        from += piece.length + 1;
-      }
-      return { spots, isWhole: true };
+      let isWhole = false;
+      const isInTime = runUntil(deadline, () => void (isWhole = collect(text, spots)));
+      return { spots, isWhole: isInTime && isWhole };
     },
   };
+
+  /** Whether the whole text was searched, or enough was found. */
+  function collect(text: string, spots: Spot[]): boolean {
+    for (let from = 0; from <= text.length;) {
+      if (isLate(deadline)) return false;
+      const end = isOfOneLine ? text.indexOf("\n", from + pieceMax) : -1;
+      const piece = text.slice(from, end < 0 ? text.length : end);
+      for (const match of mayMatch(piece) ? matchesIn(piece) : []) {
+        spots.push({ from: from + match.from, to: from + match.to, isFull: true, reading: null });
+        if (spots.length > limit) return true;
+        if (isLate(deadline)) return false;
+      }
+      from += piece.length + 1;
+    }
+    return true;
+  }
 }
 
 /** How many spots of a text are collected before the best are chosen. */

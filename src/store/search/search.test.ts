@@ -82,7 +82,7 @@ function createArchive() {
     find(
       pattern: string,
       more: Partial<SearchRequest> = {},
-      deadline = { deadlineMs: 1, nowMs: () => 0 },
+      deadline = { deadlineMs: 60_000, nowMs: () => 0 },
       postings?: number,
     ): SearchResult {
       const request = { pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more } as const;
@@ -386,7 +386,11 @@ describe("guarantee 22: what the filter leaves of older rows is found", () => {
   archive.db.exec("UPDATE conversations SET hidden = 1 WHERE conversation_id = 3");
   archive.index();
 
-  const find = (more: Partial<SearchRequest>, pattern = "beaver", deadline = { deadlineMs: 1, nowMs: () => 0 }) => {
+  const find = (
+    more: Partial<SearchRequest>,
+    pattern = "beaver",
+    deadline = { deadlineMs: 60_000, nowMs: () => 0 },
+  ) => {
     const { hits, caveats } = archive.find(pattern, { scope: "messages", ...more }, deadline, postings);
     return { snippets: hits.map((hit) => hit.snippet).toSorted(), times: hits.map((hit) => hit.at), caveats };
   };

@@ -1,6 +1,6 @@
 /**
  * The SQLite store in a worker thread, so that a slow or locked database cannot freeze the host. Searches use a second,
- * read-only thread: a runaway regular expression can only be stopped by ending its thread.
+ * read-only thread, so that a long one delays nothing else and can be cancelled.
  */
 
 import { statSync } from "node:fs";
