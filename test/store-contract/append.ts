@@ -12,8 +12,22 @@ import { checkLossless } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
-import { at, compaction, deliver, each, foldPlaces, itOn, leafCall, numbered, onTalk, refuses } from "./ground.ts";
-import { say, shownTexts, summary, unbounded } from "./ground.ts";
+import {
+  at,
+  compaction,
+  deliver,
+  each,
+  foldPlaces,
+  itOn,
+  leafCall,
+  numbered,
+  onTalk,
+  refuses,
+  say,
+  shownTexts,
+  summary,
+  unbounded,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 function livedHost(turns: number): ScriptedHost {
