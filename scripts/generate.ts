@@ -22,6 +22,7 @@ import { keyName } from "../src/tui/keys.ts";
 import { modules } from "../src/tui/layers.ts";
 import { listKeys, scrollKeys } from "../src/tui/widgets/list.ts";
 import { guaranteesMarkdown } from "./guarantees.ts";
+import { jsonMarkdown } from "./json-docs.ts";
 import { mapMarkdown, withSamples } from "./map.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -34,6 +35,7 @@ const generators: Readonly<Record<string, () => string>> = {
   "docs/settings.md": () => page("src/core/model/settings.ts", settingsMarkdown()),
   "docs/schema.md": () => page("src/store/sqlite/schema.ts", schemaMarkdown()),
   "docs/keys.md": () => page("src/tui", keysMarkdown()),
+  "docs/json.md": () => page("src/cli/commands", jsonMarkdown()),
   "docs/tools.md": () => page("src/agent-tools", toolsMarkdown()),
   "openclaw.plugin.json": () => `${JSON.stringify(pluginManifest(), null, 2)}\n`,
 };

@@ -49,7 +49,7 @@ describe("the generator", () => {
   }
 
   it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
-    const pages = ["guarantees", "architecture", "map", "settings", "schema", "keys", "tools"].map(
+    const pages = ["guarantees", "architecture", "map", "settings", "schema", "keys", "json", "tools"].map(
       (page) => `docs/${page}.md`,
     );
     const paths = [...pages, "openclaw.plugin.json"];

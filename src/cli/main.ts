@@ -1,11 +1,10 @@
 /** Runs the `lcm` program: parses the command line, runs a command and returns its exit status. */
 
 import { Command, CommanderError } from "commander";
-import { addCommands, reportUsage, type CommandContext } from "./commands/index.ts";
+import { addCommands, reportUsage, versionText, type CommandContext } from "./commands/index.ts";
 import { packageVersion } from "../package.ts";
 import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";
-import { jsonText } from "../format/safe-text.ts";
 
 /** Never throws. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -25,10 +24,9 @@ export async function main(argv: readonly string[]): Promise<number> {
 }
 
 function createProgram(context: CommandContext, json: boolean): Command {
-  const version = packageVersion();
   const program = new Command("lcm")
     .description("Lossless context management: every message is stored once and can always be recalled.")
-    .version(json ? jsonText({ version }).trimEnd() : version, "-V, --version", "print the version")
+    .version(versionText(packageVersion(), json), "-V, --version", "print the version")
     .exitOverride();
   addCommands(program, context, json);
   return program;

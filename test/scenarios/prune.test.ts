@@ -96,7 +96,7 @@ describe("lcm prune", () => {
     assertPrivate(archive);
     assert.equal(backupsOf(place).length, 1);
     assert.deepEqual(idsIn(place), [3]);
-    assert.equal(ok(place, "grep", "spring", "--json").json.hits.length, 0);
+    assert.equal(lcm(place, "grep", "spring", "--json").json.hits.length, 0);
     ok(place, "doctor");
 
     assert.deepEqual(idsIn(place, "--db", archive), [1, 2]);

@@ -1,7 +1,9 @@
 /** Shared by commands that change something: dry runs, --apply, the backup before it, and how to undo it. */
 
 import { LcmError } from "../../core/base/errors.ts";
+import { anything } from "./_json.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
+import { planned } from "./_shapes.ts";
 import type { Session } from "./_session.ts";
 
 export const applyOptions = {
@@ -38,7 +40,7 @@ const unchanged = "nothing was changed; pass --apply to do it";
 
 /** Ends a dry run, or a command with nothing to do; the latter needs no `note`. */
 export function endAtPlan(session: Session, applying: boolean, plan: unknown, note: string | null = unchanged): void {
-  if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
+  if (session.json) session.printJson(planned(anything, anything), { dryRun: !applying, applied: false, plan });
   else if (note !== null) session.note(note);
 }
 

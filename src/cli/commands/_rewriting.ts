@@ -33,6 +33,8 @@ import { refusalHint } from "../../format/model.ts";
 import { applyOptions, backUpFirst, backupOption, isApplying, noteUndo } from "./_applying.ts";
 import { headline } from "../../format/conversations.ts";
 import { providerOptions, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
+import { flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { findings, level, modelJson, planned } from "./_shapes.ts";
 import { attend, exitFindings, exitOk, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
 import type { SummaryWriter } from "./_writer.ts";
@@ -85,6 +87,65 @@ interface Job {
   readonly applying: boolean;
 }
 
+export const rewritingJson = planned(
+  object({
+    "findings?": findings,
+    targets: list(
+      object({
+        conversation: whole,
+        summary: text,
+        depth: whole,
+        level,
+        tokens: whole,
+        earliestAt: maybe(time),
+        latestAt: maybe(time),
+        sources: whole,
+        sourceTokens: whole,
+        targetTokens: whole,
+        template: text,
+      }),
+    ),
+    skipped: list(object({ conversation: whole, summary: text, reason: text })),
+    "outside?": list(text),
+    "conversation?": maybe(whole),
+    model: maybe(modelJson),
+    cost: object({ calls: whole, inputTokens: whole, outputTokens: whole, "callsMax?": whole }),
+    kept: list(text),
+    current: list(text),
+  }),
+  object({
+    drafts: list(
+      object({
+        summary: text,
+        conversation: whole,
+        depth: whole,
+        status: oneOf("applied", "drafted", "current", "unusable", "unreached"),
+        "reason?": text,
+        "kept?": flag,
+        "oldText?": text,
+        "newText?": text,
+        "tokensBefore?": whole,
+        "tokensAfter?": whole,
+        "levelBefore?": level,
+        "level?": level,
+        "model?": maybe(text),
+        "diff?": text,
+      }),
+    ),
+    change: maybe(whole),
+    stopped: maybe(object({ refusal: text, message: text })),
+    totals: object({
+      applied: whole,
+      drafted: whole,
+      current: whole,
+      unusable: whole,
+      unreached: whole,
+      tokensBefore: whole,
+      tokensAfter: whole,
+    }),
+  }),
+);
+
 export async function rewriteChosen(
   session: Session,
   options: RewritingOptions,
@@ -125,7 +186,7 @@ async function planAndRewrite(job: Job, lcm: Lcm, { plan: planned, lines, otherw
     for (const line of [...lines, ...shown, ...skippedLines(session, plan)]) session.print(line);
   }
   if (targets.length === 0 || options.estimate === true) {
-    if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
+    if (session.json) session.printJson(rewritingJson, { dryRun: !applying, applied: false, plan });
     else if (targets.length === 0) session.print(otherwise);
     else session.note("the model was not called and nothing was changed");
     return exitOk;
@@ -143,7 +204,7 @@ async function planAndRewrite(job: Job, lcm: Lcm, { plan: planned, lines, otherw
     const result = await resultOf(ran.report, options.diff === true);
     const { change, failed } = ran.report;
     const error = failed === null ? {} : { error: failureOf(failed, session.typed) };
-    session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
+    session.printJson(rewritingJson, { dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
   } else printEnd(job, ran.report);
   const isComplete = !ran.isInterrupted && ran.report.failed === null && ran.report.stopped === null;
   if (!session.json && isComplete) noteAbove(session, await aboveOf(lcm, ran.report), applying);
@@ -353,7 +414,7 @@ function noteAbove({ note }: Session, above: readonly Summary[], applying: boole
   note(`${aboveWords(above.length)}: ${then}run \`${command}\` to rewrite ${isOne ? "it" : "them"}`);
 }
 
-async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown> {
+async function resultOf(report: RewriteReport, isDiff: boolean) {
   const { unifiedDiff } = await import("../../format/diff.ts");
   const drafts = report.results.map((result) => {
     const { summary, conversation, depth } = result.target;

@@ -19,6 +19,7 @@ import type { Backup } from "../../format/status.ts";
 import type { NamedModel } from "../../format/model.ts";
 import type { Restorable, Restored, RestorePlan } from "../../format/restore.ts";
 import { addOptions, examples, paragraph, type Example, type OptionsOf, type OptionTable } from "./_options.ts";
+import type { Schema } from "./_json.ts";
 import { breakText } from "../../format/width.ts";
 import { jsonText } from "../../format/safe-text.ts";
 import type { Output, Page } from "../../format/page.ts";
@@ -178,7 +179,7 @@ export interface Session extends Page {
   readonly program: Command;
   /** Prints a line of the result. */
   readonly print: (line?: string) => void;
-  readonly printJson: (value: unknown) => void;
+  readonly printJson: <T>(schema: Schema<T>, value: NoInfer<T>) => void;
   /** Prints a remark to stderr: what was left out, what to do next. */
   readonly note: (line: string) => void;
   readonly progress: (label: string) => Progress;
@@ -200,6 +201,8 @@ interface CommandDefinition<T extends OptionTable> {
   readonly description: string;
   readonly arguments?: readonly (readonly [name: string, what: string, choices?: readonly string[]])[];
   readonly options?: T;
+  /** What `--json` prints; null if it prints none. */
+  readonly json: Schema | null;
   /** Left out of the help: for programs only. */
   readonly hidden?: true;
   /** Groups of mutually exclusive options. */
@@ -211,8 +214,14 @@ interface CommandDefinition<T extends OptionTable> {
   readonly run: (session: Session, options: OptionsOf<T>, ...args: string[]) => Promise<number | void>;
 }
 
-/** Returns a function that adds the command to a program. */
-export function defineCommand<const T extends OptionTable = {}>(definition: CommandDefinition<T>) {
+/** A command as programs and the documentation see it. */
+export interface DefinedCommand extends Pick<CommandDefinition<OptionTable>, "name" | "summary" | "json"> {
+  readonly hidden: boolean;
+  /** Adds it to a program. */
+  readonly add: (program: Command, context: CommandContext) => void;
+}
+
+export function defineCommand<const T extends OptionTable = {}>(definition: CommandDefinition<T>): DefinedCommand {
   const {
     name,
     summary,
@@ -224,7 +233,7 @@ export function defineCommand<const T extends OptionTable = {}>(definition: Comm
     hidden = false,
     run,
   } = definition;
-  return (program: Command, context: CommandContext): void => {
+  const add: DefinedCommand["add"] = (program, context) => {
     const command = program.command(name, { hidden }).summary(summary).description(description);
     for (const [argument, what, choices] of definition.arguments ?? []) {
       command.argument(argument, what);
@@ -236,6 +245,7 @@ export function defineCommand<const T extends OptionTable = {}>(definition: Comm
     const start = async (session: Session) => await run(session, command.opts<OptionsOf<T>>(), ...command.args);
     command.action(async () => await act(context, command, start));
   };
+  return { name, summary, json: definition.json, hidden, add };
 }
 
 async function act(
@@ -290,7 +300,7 @@ function createSession(
     zone: context.zone,
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
-    printJson: (value) => void stdout.stream.write(jsonText(value)),
+    printJson: (_, value) => void stdout.stream.write(jsonText(value)),
     typed,
     note: (line) =>
       void stderr.stream.write(breakText(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.columns)),

@@ -9,6 +9,8 @@ import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { summaryIdsOf } from "./expand.ts";
 import { providerOptions, seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
+import { about, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { caveats } from "./_shapes.ts";
 import { attend, defineCommand, withLcm, type Session, type Summariser } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 import { facts } from "../../format/table.ts";
@@ -40,8 +42,21 @@ const flags = {
 
 type AskOptions = OptionsOf<typeof flags>;
 
+const json = object({
+  answer: text,
+  citedIds: about(list(text), "summaries"),
+  citedMessages: list(whole),
+  expandedSummaryCount: whole,
+  totalSourceTokens: whole,
+  truncated: flag,
+  by: oneOf("model", "delegate", "excerpts"),
+  partial: about(maybe(text), "why the answer is incomplete"),
+  caveats,
+});
+
 export const askCommand = defineCommand({
   name: "ask",
+  json,
   summary: "ask a question about past conversations",
   description:
     "Ask a question about past conversations. Matching passages are given to the model, which can read further down, and " +
@@ -74,7 +89,7 @@ async function ask(session: Session, options: AskOptions, ...words: readonly str
   const work = async (lcm: Lcm): Promise<void> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
     const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
-    if (session.json) session.printJson(answered.answer);
+    if (session.json) session.printJson(json, answered.answer);
     else print(session, answered, summariser);
   };
   return await withLcm(session, "search", work, { settings, model });

@@ -1,10 +1,15 @@
 /** `lcm backup`: copies the whole database while other programs write to it. */
 
+import { list, object, text, whole } from "./_json.ts";
+import { backupFields } from "./_shapes.ts";
 import { defineCommand } from "./_session.ts";
 import { formatBytes, plural } from "../../core/base/format.ts";
 
+const json = object({ ...backupFields, files: whole, pruned: list(text) });
+
 export const backupCommand = defineCommand({
   name: "backup",
+  json,
   summary: "back up the database and its files, even while the host is running",
   description:
     "Copy the database and its stored files, even while the host is running. Without a path the copy goes next to the " +
@@ -16,7 +21,7 @@ export const backupCommand = defineCommand({
   ],
   async run(session, _options, to?: string) {
     const made = await session.database.backup(to);
-    if (session.json) return session.printJson(made);
+    if (session.json) return session.printJson(json, made);
     const files = made.files === 0 ? "" : ` and ${plural(made.files, "stored file")}`;
     session.print(`${made.path}: ${formatBytes(made.bytes)}${files}`);
     for (const old of made.pruned) session.note(session.paint.soft(`removed older backup: ${old}`));

@@ -14,6 +14,8 @@ import { headline } from "../../format/conversations.ts";
 import { budgetOption, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
+import { either, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { dueFields, level, modelJson, planned } from "./_shapes.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
 import type { SummaryWriter } from "./_writer.ts";
@@ -50,8 +52,41 @@ const flags = {
 
 type CompactOptions = OptionsOf<typeof flags>;
 
+const passFields = { depth: whole, sources: whole, sourceTokens: whole };
+
+const json = planned(
+  object({
+    conversation: whole,
+    due: object(dueFields),
+    tokensBefore: whole,
+    tokensAfter: whole,
+    passes: list(object({ ...passFields, targetTokens: whole })),
+    mode: text,
+    targetTokens: maybe(whole),
+    model: maybe(modelJson),
+    cost: maybe(object({ calls: whole, inputTokens: whole, outputTokens: whole, "callsMax?": whole })),
+  }),
+  object({
+    conversation: whole,
+    mode: text,
+    outcome: either(
+      object({ kind: oneOf("idle", "settled") }),
+      object({ kind: oneOf("under"), targetTokens: whole }),
+      object({ kind: oneOf("bounded"), bound: oneOf("rounds", "passes", "deadline") }),
+      object({ kind: oneOf("waiting"), refusal: text, message: text }),
+      object({ kind: oneOf("failed"), message: text }),
+    ),
+    compacted: flag,
+    tokensBefore: whole,
+    tokensAfter: whole,
+    passes: list(object({ ...passFields, tokens: whole, level, summary: text })),
+    message: text,
+  }),
+);
+
 export const compactCommand = defineCommand({
   name: "compact",
+  json,
   summary: "fold old messages into summaries",
   description:
     "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
@@ -126,7 +161,7 @@ async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number |
   noteInterruptible(session, "summaries made so far are kept");
   const { result, isInterrupted, tookMs } = await run(job, lcm, request, plan);
   await indexAll(session, lcm);
-  if (session.json) session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup });
+  if (session.json) session.printJson(json, { dryRun: false, applied: result.compacted, plan, result, backup });
   else for (const line of foldedLines(session, result, tookMs)) session.print(line);
   if (!isInterrupted) return end(job, plan, result);
   session.note(`interrupted: ${oneLine(result.message)}`);

@@ -3,6 +3,7 @@
 import { firstLine } from "../../core/base/excerpt.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import { complete, type Candidate } from "../complete.ts";
+import { flag, list, object, text } from "./_json.ts";
 import { defineCommand, type Session } from "./_session.ts";
 
 /** Each asks us what fits. A line is a word, a tab and what it is; `:files` lets the shell complete a path. */
@@ -52,8 +53,12 @@ complete -c lcm -f -a '(__lcm_complete)'
 
 const shells = Object.keys(scripts) as readonly (keyof typeof scripts)[];
 
+const scriptJson = object({ shell: text, script: text });
+const wordsJson = object({ files: flag, words: list(object({ word: text, what: text })) });
+
 export const completionCommand = defineCommand({
   name: "completion",
+  json: scriptJson,
   summary: "print a script that completes commands in bash, zsh or fish",
   description:
     "Print a script for bash, zsh or fish. With it, the Tab key completes commands, options, their choices, files and the " +
@@ -66,7 +71,7 @@ export const completionCommand = defineCommand({
   ],
   async run(session, _, name) {
     const [shell = "bash"] = shells.filter((each) => each === name);
-    if (session.json) session.printJson({ shell, script: scripts[shell] });
+    if (session.json) session.printJson(scriptJson, { shell, script: scripts[shell] });
     else session.print(scripts[shell].trimEnd());
   },
 });
@@ -74,6 +79,7 @@ export const completionCommand = defineCommand({
 /** Called by the scripts with all words up to the cursor. */
 export const completeCommand = defineCommand({
   name: "complete",
+  json: wordsJson,
   summary: "list what fits at the end of a command line",
   description: "List what fits at the end of a command line, for the scripts of `lcm completion`.",
   arguments: [["[word...]", "the words typed so far; the last one may be empty"]],
@@ -81,7 +87,7 @@ export const completeCommand = defineCommand({
   examples: [["lcm complete -- grep --sc", "lists --scope"]],
   async run(session, _, ...typed) {
     const candidates = await completions(session, typed);
-    if (session.json) session.printJson({ files: candidates === null, words: candidates ?? [] });
+    if (session.json) session.printJson(wordsJson, { files: candidates === null, words: candidates ?? [] });
     else if (candidates === null) session.print(":files");
     else for (const { word, what } of candidates) session.print(`${word}\t${oneLine(what)}`);
   },

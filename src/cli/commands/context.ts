@@ -21,13 +21,43 @@ import { headline } from "../../format/conversations.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { budgetOption } from "./_options.ts";
+import { anything, either, list, object, oneOf, record, text, whole } from "./_json.ts";
+import { role, share } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
 
+const json = object({
+  conversation: whole,
+  messages: list(record(anything)),
+  report: object({
+    budget: whole,
+    tokens: whole,
+    outcome: oneOf("whole", "evicted", "tail_cut", "shortened", "starved"),
+    summaries: share,
+    older: share,
+    tail: share,
+    notes: share,
+    evicted: share,
+    leftOut: share,
+    standIns: whole,
+    loose: whole,
+    shortened: whole,
+    depths: list(object({ depth: whole, items: whole, tokens: whole })),
+    origins: list(
+      either(
+        object({ kind: oneOf("summary"), id: text, depth: whole, tokens: whole }),
+        object({ kind: oneOf("message"), id: whole, role, part: oneOf("older", "tail"), tokens: whole }),
+        object({ kind: oneOf("note"), tokens: whole }),
+      ),
+    ),
+  }),
+});
+
 export const contextCommand = defineCommand({
   name: "context",
+  json,
   summary: "show what the model sees of a conversation",
   description:
     "Show what the model sees of a conversation: its summaries and messages in order, and how many tokens of the budget they " +
@@ -47,7 +77,7 @@ export const contextCommand = defineCommand({
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await chosenConversation(lcm, name);
       const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
-      if (session.json) return session.printJson({ conversation: conversation.id, ...assembly });
+      if (session.json) return session.printJson(json, { conversation: conversation.id, ...assembly });
       printBar(session, conversation, assembly.report, budget !== undefined);
       const items = await readItems(lcm, assembly);
       if (full === true) printWhole(session, items);

@@ -3,6 +3,8 @@
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFilter } from "../../core/model/store.ts";
 import { nameOf } from "../../format/conversations.ts";
+import { flag, list, object, whole } from "./_json.ts";
+import { conversationFields } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -10,8 +12,14 @@ import { promptTokens } from "../../core/model/prompt-cost.ts";
 import { table } from "../../format/table.ts";
 import { clockTime } from "../../format/times.ts";
 
+const json = object({
+  conversations: list(object({ ...conversationFields, promptTokens: whole })),
+  more: flag,
+});
+
 export const conversationsCommand = defineCommand({
   name: "conversations",
+  json,
   summary: "list conversations, most recently active first",
   description: "List conversations, most recently active first.",
   options: {
@@ -35,7 +43,7 @@ export const conversationsCommand = defineCommand({
       const found = await lcm.store.conversations({ ...filter, limit: options.limit + 1 });
       const shown = found.slice(0, options.limit);
       if (session.json)
-        return session.printJson({
+        return session.printJson(json, {
           conversations: shown.map((each) => ({ ...each, promptTokens: promptTokens(each.totals) })),
           more: found.length > shown.length,
         });

@@ -11,14 +11,57 @@ import { headline } from "../../format/conversations.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { wholeNumber } from "./_options.ts";
+import { about, defining, either, list, maybe, object, oneOf, refer, text, time, whole, type TypeOf } from "./_json.ts";
+import { level, role } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { table } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
 
+const summaryNode = {
+  id: text,
+  depth: whole,
+  level,
+  tokens: whole,
+  earliestAt: maybe(time),
+  latestAt: maybe(time),
+  carriedFrom: maybe(text),
+  text,
+};
+
+const messageNode = object({ id: whole, role, tokens: whole, at: time, text });
+
+const nodeJson = either(
+  object({
+    kind: oneOf("summary"),
+    ...summaryNode,
+    from: about(whole, "number of its sources"),
+    below: list(refer("node")),
+  }),
+  object({
+    kind: oneOf("messages"),
+    count: whole,
+    tokens: whole,
+    earliestAt: maybe(time),
+    latestAt: maybe(time),
+    "messages?": list(messageNode),
+  }),
+);
+
+const json = defining(
+  { node: nodeJson },
+  object({
+    conversation: whole,
+    nodes: list(refer("node")),
+    leftOut: object({ olderItems: whole, summaries: whole, messages: whole }),
+    outside: about(list(object(summaryNode)), "summaries that are no longer in the context"),
+  }),
+);
+
 export const dagCommand = defineCommand({
   name: "dag",
+  json,
   summary: "show summaries and their sources as a tree",
   description:
     "Show the context as a tree: each summary with the summaries or messages it was made from. Summaries that are no longer " +
@@ -42,7 +85,7 @@ export const dagCommand = defineCommand({
       const root = top === undefined ? null : await findSummary(lcm, top);
       const conversation = await chosenConversation(lcm, name, root);
       const dag = await readTree(lcm, conversation, root, options);
-      if (session.json) session.printJson(toJson(conversation, dag));
+      if (session.json) session.printJson(json, toJson(conversation, dag));
       else print(session, conversation, dag);
     });
   },
@@ -213,18 +256,19 @@ function legendOf(rows: readonly Row[]): readonly string[] {
 
 // ── For programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const toJson = ({ id }: Conversation, { nodes, leftOut, outside }: Tree): unknown => ({
+const toJson = ({ id }: Conversation, { nodes, leftOut, outside }: Tree) => ({
   conversation: id,
   nodes: nodes.map(nodeToJson),
   leftOut,
   outside: (outside ?? []).map(summaryToJson),
 });
 
-function nodeToJson(node: TreeNode): unknown {
+function nodeToJson(node: TreeNode): TypeOf<typeof nodeJson> {
   if (node.kind === "summary")
     return { kind: node.kind, ...summaryToJson(node.summary), from: node.from, below: node.below.map(nodeToJson) };
   const messages = node.messages.map(({ id, role, tokens, at, text }) => ({ id, role, tokens, at, text }));
-  return messages.length === 0 ? { ...node, messages: undefined } : { ...node, messages };
+  const { messages: _, ...rest } = node;
+  return messages.length === 0 ? rest : { ...rest, messages };
 }
 
 const summaryToJson = ({ id, depth, level, tokens, earliestAt, latestAt, carriedFrom, text }: Summary) => ({

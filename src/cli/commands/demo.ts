@@ -17,14 +17,26 @@ import { bar, comparison, legend, promptBar } from "../../format/bars.ts";
 import { holds, recollect, type Recollection } from "../demo/recollect.ts";
 import { readTree } from "../context-tree.ts";
 import { treeOf } from "./dag.ts";
+import { list, maybe, object, text, whole, type TypeOf } from "./_json.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, type Session } from "./_session.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { cut } from "../../format/width.ts";
 import { harmless, oneLine } from "../../format/safe-text.ts";
 
+const json = object({
+  messages: whole,
+  tokensBefore: whole,
+  tokensAfter: whole,
+  summaries: whole,
+  promptTokens: whole,
+  facts: object({ facts: whole, inContext: whole, byExpand: whole, inMessages: list(text) }),
+  kept: maybe(text),
+});
+
 export const demoCommand = defineCommand({
   name: "demo",
+  json,
   summary: "watch it work on a made-up conversation, in a few seconds",
   description:
     "Watch it work on a made-up conversation of five weeks, which is stored, folded into summaries, shown, searched and " +
@@ -42,7 +54,7 @@ export const demoCommand = defineCommand({
     try {
       stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a temporary folder"}`);
       const { figures, summary } = await perform(stage, folder);
-      if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
+      if (session.json) session.printJson(json, { ...figures, kept: keep === true ? folder : null });
       for (const line of nextSteps(session, keep === true ? folder : null, summary)) stage.session.print(line);
       return stage.isGood() ? exitOk : exitFindings;
     } finally {
@@ -51,11 +63,13 @@ export const demoCommand = defineCommand({
   },
 });
 
+type Figures = Omit<TypeOf<typeof json>, "kept">;
+
 /** The context window of a small local model. */
 const smallBudget = 16_000;
 
 /** With default settings, so that it is the same on every machine. */
-async function perform(stage: Stage, folder: string): Promise<{ figures: object; summary: SummaryId | undefined }> {
+async function perform(stage: Stage, folder: string): Promise<{ figures: Figures; summary: SummaryId | undefined }> {
   const { session } = stage;
   const transcript = readDemoTranscript();
   const database = await session.context.database(join(folder, "lcm.db"));
@@ -90,7 +104,11 @@ async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], 
   );
 }
 
-async function fold(stage: Stage, lcm: Lcm, { id, totals }: Conversation): Promise<object> {
+async function fold(
+  stage: Stage,
+  lcm: Lcm,
+  { id, totals }: Conversation,
+): Promise<Pick<Figures, "tokensBefore" | "tokensAfter" | "summaries">> {
   stage.headline("Old messages become summaries, here without a model");
   const { passes } = await lcm.compact({ conversation: id, mode: "sweep" });
   const tokensBefore = totals.contextTokens;
@@ -155,7 +173,7 @@ async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<voi
 /** The share of the key facts that must still be at hand. */
 const shareMin = 0.8;
 
-async function remember(stage: Stage, lcm: Lcm, { id }: Conversation, assembly: Assembly): Promise<object> {
+async function remember(stage: Stage, lcm: Lcm, { id }: Conversation, assembly: Assembly): Promise<Figures["facts"]> {
   stage.headline("The model expands a summary when it needs the details");
   const facts = readKeyFacts();
   const found: Recollection[] = [];

@@ -9,6 +9,8 @@ import { headline } from "../../format/conversations.ts";
 import { openingOf } from "../../format/messages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { everywhere } from "./_reach.ts";
+import { about, either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { level, role, summaryFields } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
@@ -18,8 +20,89 @@ import { oneLine } from "../../format/safe-text.ts";
 
 const line = wholeNumber(1, 1_000_000_000);
 
+const factFields = {
+  id: text,
+  conversation: whole,
+  depth: whole,
+  tokens: whole,
+  level,
+  earliestAt: maybe(time),
+  latestAt: maybe(time),
+  descendants: whole,
+  fileIds: list(text),
+  model: maybe(text),
+  createdAt: time,
+  revision: whole,
+  carriedFrom: maybe(text),
+  rewriteReason: maybe(text),
+};
+const messagesBelow = object({ count: whole, tokens: whole });
+const textFields = { text, isWhole: flag, tokens: whole };
+
+const json = either(
+  object({
+    kind: oneOf("summary"),
+    summary: object(factFields),
+    sources: object({ messages: list(whole), summaries: list(text) }),
+    derived: about(list(text), "the summaries made from it"),
+    origin: maybe(object(factFields)),
+    manifest: object({
+      rows: list(object({ ...summaryFields, level: about(whole, "how far below"), messages: maybe(messagesBelow) })),
+      messages: maybe(messagesBelow),
+      isBounded: flag,
+    }),
+    ...textFields,
+  }),
+  object({
+    kind: oneOf("message"),
+    message: object({
+      id: whole,
+      conversation: whole,
+      seq: whole,
+      key: text,
+      role,
+      tokens: whole,
+      at: time,
+      aside: maybe(text),
+    }),
+    coveredBy: list(text),
+    files: list(text),
+    ...textFields,
+  }),
+  object({
+    kind: oneOf("file"),
+    file: object({
+      id: text,
+      conversation: whole,
+      name: maybe(text),
+      mimeType: maybe(text),
+      bytes: whole,
+      lines: maybe(whole),
+      encoding: text,
+      storageUri: text,
+      exploration: maybe(text),
+      createdAt: time,
+      messageKey: maybe(text),
+    }),
+    path: maybe(text),
+    message: maybe(whole),
+    content: maybe(
+      object({
+        text,
+        fromLine: whole,
+        toLine: whole,
+        lines: whole,
+        nextLine: maybe(whole),
+        lineCutBy: maybe(text),
+      }),
+    ),
+    tokens: whole,
+  }),
+);
+
 export const describeCommand = defineCommand({
   name: "describe",
+  json,
   summary: "show one summary, message or file by its id",
   description:
     "Show one item by its id: a summary with what lies below it and how many tokens each part takes, a message, or the " +
@@ -49,7 +132,7 @@ export const describeCommand = defineCommand({
         ...lines,
         ...(bytes === undefined ? {} : { bytesMax: bytes }),
       });
-      if (session.json) session.printJson(described);
+      if (session.json) session.printJson(json, described);
       else await print(session, lcm, described);
     });
   },

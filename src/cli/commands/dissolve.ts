@@ -7,10 +7,36 @@ import { dissolutionLines, dissolvedWords } from "../../format/dissolve.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { findSummary, givenSummary } from "./dag.ts";
+import { either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { planned, role, summaryFields } from "./_shapes.ts";
 import { defineCommand, withLcm } from "./_session.ts";
+
+const json = planned(
+  object({
+    conversation: whole,
+    summary: text,
+    ordinal: maybe(whole),
+    purge: flag,
+    dissolved: object(summaryFields),
+    place: maybe(object({ item: whole, of: whole })),
+    run: list(
+      either(
+        object({ kind: oneOf("summary"), ...summaryFields }),
+        object({ kind: oneOf("message"), id: whole, role, tokens: whole, at: time, opening: text }),
+      ),
+    ),
+    shifted: whole,
+    tokensBefore: whole,
+    tokensAfter: whole,
+    derived: list(text),
+    carriedBy: list(text),
+  }),
+  object({ change: whole, items: whole, shifted: whole }),
+);
 
 export const dissolveCommand = defineCommand({
   name: "dissolve",
+  json,
   summary: "replace a summary in the context with its sources",
   description:
     "Replace a summary in the context with what it was made from: the messages of a leaf, or the summaries of a condensed one. " +
@@ -54,7 +80,7 @@ export const dissolveCommand = defineCommand({
         if (!session.json) session.note("the conversation changed meanwhile; here is the new plan");
         show(replanned);
       });
-      if (session.json) return session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
+      if (session.json) return session.printJson(json, { dryRun: false, applied: true, plan: applied, result, backup });
       session.print(dissolvedWords(applied));
       noteUndo(session, result.change);
     });

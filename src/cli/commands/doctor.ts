@@ -9,12 +9,48 @@ import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFix } from "../../core/model/store.ts";
 import { findingsLines, groupsOf, fixLines, type ReportedFinding } from "../../format/findings.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
+import { either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { findings, planned } from "./_shapes.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { conversationWords, type OptionsOf } from "./_options.ts";
 import { plural } from "../../core/base/format.ts";
 
+const examinedFields = {
+  sound: flag,
+  checked: object({ conversations: whole, messages: whole, summaries: whole }),
+  findings,
+};
+const foundJson = object(examinedFields);
+const fixJson = planned(
+  object({
+    conversations: list(
+      object({
+        conversation: whole,
+        times: list(object({ message: whole, at: time })),
+        summaries: list(
+          object({
+            summary: text,
+            kind: oneOf("leaf", "condensed"),
+            depth: whole,
+            earliestAt: maybe(text),
+            latestAt: maybe(text),
+            descendants: whole,
+          }),
+        ),
+        sources: list(object({ summary: text, messages: list(whole), summaries: list(text) })),
+        context: maybe(object({ added: whole, dropped: whole, reordered: flag })),
+        recount: flag,
+        unindexed: list(either(whole, text)),
+      }),
+    ),
+    orphans: object({ rows: whole, searchEntries: whole }),
+  }),
+  object({ change: maybe(whole), conversations: list(whole), removed: whole, ...examinedFields }),
+);
+
 export const doctorCommand = defineCommand({
   name: "doctor",
+  json: either(foundJson, fixJson),
   summary: "check that nothing is lost, duplicated or broken",
   description:
     "Check that nothing is lost, duplicated or broken: every message is reachable once and readable, every reference, total " +
@@ -46,7 +82,7 @@ export const doctorCommand = defineCommand({
       const found = await examine(session, lcm, only);
       if (!session.json) await printFindings(session, lcm, found, verbose);
       if (fix) return await fixAll({ session, options, applying, lcm, only, found });
-      if (session.json) session.printJson(found);
+      if (session.json) session.printJson(foundJson, found);
       return found.sound ? exitOk : exitFindings;
     });
   },
@@ -121,7 +157,7 @@ async function fixAll({ session, options, applying, lcm, only, found }: FixJob):
     .finally(() => progress.end());
   const left = await examine(session, lcm, only);
   if (session.json)
-    session.printJson({
+    session.printJson(fixJson, {
       dryRun: false,
       applied: fixed.change !== null,
       plan: shown,
@@ -138,7 +174,7 @@ async function fixAll({ session, options, applying, lcm, only, found }: FixJob):
 }
 
 /** The whole context would be as long as the conversation. */
-const shownFix = ({ context, revision: _, ...fix }: ConversationFix): object => ({
+const shownFix = ({ context, revision: _, ...fix }: ConversationFix) => ({
   ...fix,
   context: context === null ? null : { added: context.added, dropped: context.dropped, reordered: context.reordered },
 });

@@ -6,11 +6,30 @@ import { isSummaryId, type SummaryId } from "../../core/model/types.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { everywhere } from "./_reach.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
+import { about, either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { role, share } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 
+const itemFields = { conversation: whole, text, tokens: whole, isWhole: flag, at: maybe(time), rank: whole };
+
+const json = object({
+  items: list(
+    either(
+      object({ kind: oneOf("message"), id: whole, seq: whole, role, ...itemFields }),
+      object({ kind: oneOf("summary"), id: text, depth: whole, latestAt: maybe(time), ...itemFields }),
+    ),
+  ),
+  tokens: whole,
+  expanded: about(list(text), "the summaries whose sources these are"),
+  messagesBelow: about(whole, "messages that were not requested"),
+  leftOut: share,
+  isBounded: flag,
+});
+
 export const expandCommand = defineCommand({
   name: "expand",
+  json,
   summary: "read the sources of summaries",
   description:
     "Read the sources of summaries: the messages of a leaf, or the summaries below a condensed one, and with --messages " +
@@ -42,7 +61,7 @@ export const expandCommand = defineCommand({
         tokenCap: tokens ?? lcm.settings.maxExpandTokens,
         ...(query === undefined ? {} : { query }),
       });
-      if (session.json) session.printJson(expansion);
+      if (session.json) session.printJson(json, expansion);
       else print(session, expansion);
     });
   },

@@ -5,12 +5,18 @@ import { pipeline } from "node:stream/promises";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
+import { anything, either, list, object, record, text, whole } from "./_json.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 import { escapedJson } from "../../format/safe-text.ts";
 
+const incomplete = list(object({ subject: text, reason: text }));
+const fileJson = object({ conversation: whole, path: text, lines: whole, incomplete });
+const documentJson = object({ conversation: whole, entries: list(record(anything)), lines: whole, incomplete });
+
 export const exportCommand = defineCommand({
   name: "export",
+  json: either(documentJson, fileJson),
   summary: "write a conversation as JSONL, identical to what was imported",
   description:
     "Write a conversation as JSONL: each entry is identical to the one that was stored. With --json, stdout gets one JSON " +
@@ -39,7 +45,7 @@ export const exportCommand = defineCommand({
       }
       await writeWhole(text, output);
       if (session.json) {
-        session.printJson({ conversation: conversation.id, path: output, ...counter });
+        session.printJson(fileJson, { conversation: conversation.id, path: output, ...counter });
         return statusOf(counter);
       }
       session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);

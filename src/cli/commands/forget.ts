@@ -9,6 +9,7 @@ import { forgetsNothing, planForget } from "../../core/maintenance/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { applyOptions, isApplying } from "./_applying.ts";
+import { about, either, flag, list, object, oneOf, text, whole, type TypeOf } from "./_json.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { forgetLines, forgottenShown, forgottenWords, heldByBackups, transcriptsStay } from "../../format/forget.ts";
 import { conversationWords, messageId, type OptionsOf, type OptionTable } from "./_options.ts";
@@ -22,8 +23,24 @@ const flags = {
 
 type ForgetOptions = OptionsOf<typeof flags>;
 
+const json = object({
+  dryRun: flag,
+  applied: flag,
+  plan: object({
+    target: either(object({ kind: oneOf("message"), id: whole }), object({ kind: oneOf("secret"), characters: whole })),
+    messages: list(whole),
+    summaries: list(text),
+    files: list(text),
+    journal: list(whole),
+    entries: whole,
+  }),
+  backups: about(list(text), "backups that may still contain it"),
+  "result?": object({ kind: oneOf("written"), removed: whole }),
+});
+
 export const forgetCommand = defineCommand({
   name: "forget",
+  json,
   summary: "remove one message, or a secret everywhere it occurs",
   description:
     "Remove one message, or a secret everywhere it occurs: in messages, the search index, summaries (which are marked for " +
@@ -49,7 +66,7 @@ async function forget(session: Session, options: ForgetOptions, name?: string): 
     const mayHold = forgetsNothing(plan) ? [] : session.database.backups().map(({ path }) => path);
     if (!applying || forgetsNothing(plan)) {
       if (session.json)
-        session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
+        session.printJson(json, { dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
       else if (!forgetsNothing(plan)) {
         noteBackups(session, mayHold);
         session.note("nothing was changed; pass --apply to remove it permanently, without a backup");
@@ -61,7 +78,7 @@ async function forget(session: Session, options: ForgetOptions, name?: string): 
       throw new LcmError("conflict", `nothing was removed: ${result.reason}`, { hint: "run it again" });
     }
     if (session.json)
-      session.printJson({ dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
+      session.printJson(json, { dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
     else printResult(session, result.removed, mayHold);
   });
 }
@@ -85,7 +102,7 @@ async function readSecret({ context, note }: Session): Promise<string> {
 }
 
 /** The output must not contain the secret. */
-const shownPlan = (plan: ForgetPlan): unknown => ({
+const shownPlan = (plan: ForgetPlan): TypeOf<typeof json>["plan"] => ({
   ...plan,
   target: plan.target.kind === "secret" ? { kind: "secret", characters: plan.target.text.length } : plan.target,
 });

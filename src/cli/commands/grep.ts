@@ -9,13 +9,31 @@ import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
+import { either, list, maybe, object, oneOf, real, text, time, whole } from "./_json.ts";
+import { caveats, role } from "./_shapes.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
+const hitFields = { conversation: whole, snippet: text, at: time, score: real };
+
+const json = object({
+  hits: list(
+    either(
+      object({ kind: oneOf("message"), id: whole, role, seq: whole, ...hitFields }),
+      object({ kind: oneOf("summary"), id: text, depth: whole, earliestAt: maybe(time), ...hitFields }),
+      object({ kind: oneOf("file"), id: text, name: maybe(text), line: whole, ...hitFields }),
+    ),
+  ),
+  caveats,
+  mode: oneOf("full_text", "regex"),
+  searched: object({ conversations: whole, "messages?": whole, "summaries?": whole }),
+});
+
 export const grepCommand = defineCommand({
   name: "grep",
+  json,
   summary: "search messages and summaries by words or regular expression",
   description:
     'Search messages and summaries. The pattern is words and "quoted phrases", ranked as in a search engine. With -e, or ' +
@@ -76,7 +94,7 @@ export const grepCommand = defineCommand({
         result = await search();
       }
       const searched = await extentOf(lcm, request);
-      if (session.json) session.printJson({ ...result, searched });
+      if (session.json) session.printJson(json, { ...result, searched });
       else print(session, request, result, searched);
       // A search that timed out without a hit has not answered the question.
       if (result.hits.length > 0) return exitOk;

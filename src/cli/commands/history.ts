@@ -5,11 +5,16 @@ import type { Change } from "../../core/maintenance/history.ts";
 import { changeLines, changeTable } from "../../format/changes.ts";
 import { diffColumns } from "../../format/diff.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
+import { list, object } from "./_json.ts";
+import { changeInListJson } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { listed, plural } from "../../core/base/format.ts";
 
+const json = object({ changes: list(changeInListJson) });
+
 export const historyCommand = defineCommand({
   name: "history",
+  json,
   summary: "list what was rewritten, dissolved, transplanted or fixed",
   description:
     "List what was rewritten, repaired, dissolved, transplanted, fixed, undone, forgotten or pruned, newest first. " +
@@ -37,7 +42,7 @@ export const historyCommand = defineCommand({
       const isDetailed = verbose || change !== undefined;
       const shown = changes.slice(0, limit);
       if (session.json)
-        return session.printJson({ changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
+        return session.printJson(json, { changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
       if (shown.length === 0) session.note("no changes yet");
       else if (isDetailed) for (const each of shown) printDetails(session, each);
       else printList(session, shown, changes.length > shown.length);

@@ -14,6 +14,8 @@ import {
 } from "../transcript-files.ts";
 import type { Imported, TranscriptFile } from "../transcript-files.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
+import { about, either, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { conversationFields } from "./_shapes.ts";
 import {
   defineCommand,
   exitFindings,
@@ -35,8 +37,38 @@ const flags = {
 
 type ImportOptions = OptionsOf<typeof flags>;
 
+const json = object({
+  files: list(
+    either(
+      object({
+        kind: oneOf("imported"),
+        path: text,
+        conversation: maybe(object(conversationFields)),
+        messages: whole,
+        entries: about(whole, "lines that are not messages"),
+        duplicates: whole,
+        differing: list(object({ position: whole, key: text })),
+        malformed: list(object({ position: whole, reason: text })),
+        torn: about(maybe(whole), "the number of an incomplete last line"),
+      }),
+      object({
+        kind: oneOf("merged"),
+        path: text,
+        conversations: list(object({ from: whole, to: whole })),
+        known: list(whole),
+        messages: whole,
+        summaries: whole,
+        files: whole,
+      }),
+      object({ kind: oneOf("skipped", "refused"), path: text, reason: text }),
+    ),
+  ),
+  indexed: whole,
+});
+
 export const importCommand = defineCommand({
   name: "import",
+  json,
   summary: "import transcripts or an archive; creates the database if needed",
   description:
     "Import transcripts: session files (JSONL), or chats as JSONL or JSON. Importing a file again stores only what is new, " +
@@ -83,7 +115,7 @@ async function importAll(session: Session, options: ImportOptions, ...paths: rea
       if (!session.json) printOutcome(session, outcome);
     }
     const indexed = session.database.kind() === "none" ? 0 : await indexAll(session, await open());
-    if (session.json) session.printJson({ files: outcomes, indexed });
+    if (session.json) session.printJson(json, { files: outcomes, indexed });
     return outcomes.every(isClean) ? exitOk : exitFindings;
   };
   return await withLcmOnDemand(
@@ -156,7 +188,7 @@ async function importFile(
   } catch (error) {
     // One file that is not a transcript does not stop the others.
     const isSkipped = error instanceof LcmError && error.code === "invalid" && !(options.isAlone && !file.isFound);
-    if (!isSkipped) throw about(path, error);
+    if (!isSkipped) throw naming(path, error);
     return { kind: file.isFound ? "skipped" : "refused", path, reason: error.message };
   } finally {
     progress.end();
@@ -164,7 +196,7 @@ async function importFile(
 }
 
 /** The same error, naming the file. Errors of the operating system and of the database name theirs. */
-function about(path: string, error: unknown): unknown {
+function naming(path: string, error: unknown): unknown {
   const isNamed = error instanceof LcmError ? error.code !== "invalid" : error instanceof Error && "syscall" in error;
   if (isNamed) return error;
   if (!(error instanceof LcmError)) return new Error(`${path}: ${errorText(error)}`, { cause: error });

@@ -30,7 +30,7 @@ import { recentCommand } from "./recent.ts";
 import { repairCommand } from "./repair.ts";
 import { restoreCommand } from "./restore.ts";
 import { rewriteCommand } from "./rewrite.ts";
-import type { CommandContext } from "./_session.ts";
+import type { CommandContext, DefinedCommand } from "./_session.ts";
 import { settingsCommand } from "./settings.ts";
 import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
@@ -71,6 +71,8 @@ const groups = [
   { heading: "Help:", commands: [completionCommand, completeCommand] },
 ] as const;
 
+export const commands: readonly DefinedCommand[] = groups.flatMap((group) => [...group.commands]);
+
 /** `json` is passed in because commander may not have understood the command line. */
 export function addCommands(program: Command, context: CommandContext, json: boolean): void {
   const { stdout, stderr } = context;
@@ -101,10 +103,13 @@ export function addCommands(program: Command, context: CommandContext, json: boo
     });
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
-    for (const add of commands) add(program, context);
+    for (const { add } of commands) add(program, context);
   }
   program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }
+
+export const versionText = (version: string, json: boolean): string =>
+  json ? jsonText({ version }).trimEnd() : version;
 
 /** Reports a usage error as JSON; commander has already printed it for people. Returns the exit status. */
 export function reportUsage({ stdout }: CommandContext, json: boolean, error: string): number {

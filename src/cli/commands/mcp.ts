@@ -9,6 +9,7 @@ import { oneLine } from "../../format/safe-text.ts";
 
 export const mcpCommand = defineCommand({
   name: "mcp",
+  json: null,
   summary: "serve recall to an editor or agent over MCP",
   description:
     "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client on stdin and stdout. It changes no " +

@@ -5,6 +5,8 @@ import { messageName, roles, type Conversation, type Message } from "../../core/
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
+import { about, anything, list, maybe, object, record, text, time, whole } from "./_json.ts";
+import { role } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -12,8 +14,25 @@ import { padStart, widthOf } from "../../format/width.ts";
 import { table } from "../../format/table.ts";
 import { clockTime } from "../../format/times.ts";
 
+const json = object({
+  conversation: whole,
+  messages: list(
+    object({
+      id: whole,
+      seq: whole,
+      key: text,
+      role,
+      at: time,
+      tokens: whole,
+      aside: about(maybe(text), "why it is not part of the context"),
+      message: about(record(anything), "as the host sent it"),
+    }),
+  ),
+});
+
 export const messagesCommand = defineCommand({
   name: "messages",
+  json,
   summary: "show the messages of a conversation",
   description: "Show the messages of a conversation, by default the newest 20.",
   arguments: [conversationArgument],
@@ -45,7 +64,7 @@ export const messagesCommand = defineCommand({
         limit: options.limit,
         keep: options.fromStart === true ? "oldest" : "newest",
       });
-      if (session.json) session.printJson({ conversation: conversation.id, messages: messages.map(toJson) });
+      if (session.json) session.printJson(json, { conversation: conversation.id, messages: messages.map(toJson) });
       else if (options.full === true) printWhole(session, messages);
       else for (const line of toTable(session, messages)) session.print(line);
       if (!session.json) session.note(session.paint.soft(footer(session, conversation, messages, options.limit)));
@@ -53,7 +72,7 @@ export const messagesCommand = defineCommand({
   },
 });
 
-const toJson = (message: Message): unknown => {
+const toJson = (message: Message) => {
   const { id, seq, key, role, at, tokens, aside } = message;
   return { id, seq, key, role, at, tokens, aside, message: readableMessage(message) };
 };

@@ -15,13 +15,30 @@ import { summarize } from "../../core/summarize/summarize.ts";
 import { sourceOfSummary } from "../../core/summarize/source.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
 import { findSummary } from "./dag.ts";
+import { either, list, maybe, object, text, whole } from "./_json.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
 import { harmless } from "../../format/safe-text.ts";
 
+const listJson = object({
+  dir: text,
+  templates: list(object({ name: text, for: text, source: text, tokens: maybe(whole), problem: maybe(text) })),
+});
+const templateJson = object({ name: text, source: text, text });
+const exportedJson = object({ written: list(text) });
+const renderedJson = object({
+  template: text,
+  depth: whole,
+  previousContext: text,
+  inputTokens: whole,
+  system: text,
+  prompt: text,
+});
+
 export const promptsCommand = defineCommand({
   name: "prompts",
+  json: either(listJson, templateJson, renderedJson, exportedJson),
   summary: "show, customise and try the prompts for summaries",
   description:
     "Show the prompts for summaries. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or condensed-d3.txt in the prompt " +
@@ -50,7 +67,7 @@ export const promptsCommand = defineCommand({
     if (options.show !== undefined) show(session, files, options.show);
     else if (options.export !== undefined) exportAll(session, files, options.export, options.force === true);
     else if (options.render !== undefined) await render(session, files, options.render);
-    else return list(session, files);
+    else return listAll(session, files);
     return exitOk;
   },
 });
@@ -60,7 +77,7 @@ function demand({ problems }: PromptFiles, name: TemplateName): void {
   if (problem !== undefined) throw problem;
 }
 
-function list(
+function listAll(
   { json, print, printJson, note, paint, columns }: Session,
   { dir, templates, sources, problems }: PromptFiles,
 ): number {
@@ -73,7 +90,7 @@ function list(
   }));
   const status = problems.size === 0 ? exitOk : exitFindings;
   if (json) {
-    printJson({ dir, templates: rows });
+    printJson(listJson, { dir, templates: rows });
     return status;
   }
   const paintSource = (cell: string, at: number): string => {
@@ -115,7 +132,7 @@ const templateUses: Readonly<Record<TemplateName, string>> = {
 function show({ json, print, printJson }: Session, files: PromptFiles, name: TemplateName): void {
   demand(files, name);
   const { templates, sources } = files;
-  if (json) return printJson({ name, source: sources[name], text: templates[name] });
+  if (json) return printJson(templateJson, { name, source: sources[name], text: templates[name] });
   print(harmless(templates[name]).trimEnd());
 }
 
@@ -133,7 +150,7 @@ function exportAll(session: Session, { dir }: PromptFiles, to: string | true, fo
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const { path, text } of files) writeFileSync(path, text);
-  if (session.json) return session.printJson({ written: files.map(({ path }) => path) });
+  if (session.json) return session.printJson(exportedJson, { written: files.map(({ path }) => path) });
   for (const { path } of files) session.print(path);
   session.note(folder === dir ? "edit them; the next summary uses them" : `to use them, move them to ${dir}`);
 }
@@ -154,7 +171,8 @@ async function render(session: Session, files: PromptFiles, what: string): Promi
   const inputTokens = estimateTokens(system) + estimateTokens(prompt);
   const template = templateNameOf(depth);
   demand(files, template);
-  if (session.json) return session.printJson({ template, depth, previousContext, inputTokens, system, prompt });
+  if (session.json)
+    return session.printJson(renderedJson, { template, depth, previousContext, inputTokens, system, prompt });
   const { paint, print, note } = session;
   print(paint.strong("system"));
   print(harmless(system));

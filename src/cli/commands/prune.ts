@@ -9,6 +9,8 @@ import { parseWhen } from "../../core/base/parse-time.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
 import { pruneLines, prunedLines } from "../../format/prune.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
+import { flag, list, maybe, object, text, time, whole } from "./_json.ts";
+import { planned } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatBytes } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -28,8 +30,48 @@ const flags = {
 
 type PruneCommandOptions = OptionsOf<typeof flags>;
 
+const json = planned(
+  object({
+    conversations: list(
+      object({
+        conversation: whole,
+        revision: whole,
+        title: maybe(text),
+        sessionKey: maybe(text),
+        sessionId: text,
+        active: flag,
+        hidden: flag,
+        messages: whole,
+        summaries: whole,
+        lastActivityAt: time,
+        bytes: whole,
+        files: whole,
+        fileBytes: whole,
+        warnings: list(text),
+      }),
+    ),
+    totals: object({
+      conversations: whole,
+      messages: whole,
+      summaries: whole,
+      bytes: whole,
+      files: whole,
+      fileBytes: whole,
+    }),
+  }),
+  maybe(
+    object({
+      change: whole,
+      bytes: whole,
+      reusable: whole,
+      archive: maybe(object({ path: text, bytes: whole, files: whole })),
+    }),
+  ),
+);
+
 export const pruneCommand = defineCommand({
   name: "prune",
+  json,
   summary: "archive or delete old conversations",
   description:
     "Archive or delete old conversations, with everything that belongs to them. Only conversations that match all given " +
@@ -72,8 +114,9 @@ async function pruneAll(session: Session, options: PruneCommandOptions, ...names
       },
     });
     if (session.json) {
-      const { plan: done = plan, ...rest } = result ?? {};
-      session.printJson({ dryRun: false, applied: result !== null, plan: done, result: result && rest, backup });
+      if (result === null) return session.printJson(json, { dryRun: false, applied: false, plan, result, backup });
+      const { plan: done, ...rest } = result;
+      session.printJson(json, { dryRun: false, applied: true, plan: done, result: rest, backup });
     } else if (result !== null) printResult(session, result, backup);
     else if (archive !== undefined) session.note(`nothing was deleted; ${archive} is out of date and can be removed`);
   });

@@ -6,13 +6,39 @@ import { parseSpan } from "../../core/base/parse-time.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
+import { either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { role, share } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatRange, formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import { clockTime } from "../../format/times.ts";
 
+const itemFields = {
+  conversation: whole,
+  earliestAt: maybe(time),
+  latestAt: maybe(time),
+  text,
+  tokens: whole,
+  isWhole: flag,
+};
+
+const json = object({
+  since: maybe(time),
+  before: maybe(time),
+  items: list(
+    either(
+      object({ kind: oneOf("message"), id: whole, role, ...itemFields }),
+      object({ kind: oneOf("summary"), id: text, depth: whole, ...itemFields }),
+    ),
+  ),
+  tokens: whole,
+  leftOut: share,
+  isBounded: flag,
+});
+
 export const recentCommand = defineCommand({
   name: "recent",
+  json,
   summary: "show what happened recently, or between two times",
   description:
     "Show what happened between two times, oldest first, by default in the last 24 hours: as summaries, in as much detail " +
@@ -39,7 +65,7 @@ export const recentCommand = defineCommand({
       const reach = await reachFor(lcm, options);
       const span = parseSpan(options, zone, clock.now(), "--");
       const recent = await lcm.recent({ ...span, reach, tokenCap: tokens ?? lcm.settings.maxExpandTokens });
-      if (session.json) session.printJson(recent);
+      if (session.json) session.printJson(json, recent);
       else print(session, recent, await lastSaidAt(lcm.store, reach));
     });
   },

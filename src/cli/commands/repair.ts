@@ -4,11 +4,12 @@ import { LcmError } from "../../core/base/errors.ts";
 import { headline } from "../../format/conversations.ts";
 import { findingLines } from "../../format/rewrite.ts";
 import { conversationWords } from "./_options.ts";
-import { modelWords, rewriteChosen, rewritingOptions } from "./_rewriting.ts";
+import { modelWords, rewriteChosen, rewritingJson, rewritingOptions } from "./_rewriting.ts";
 import { defineCommand } from "./_session.ts";
 
 export const repairCommand = defineCommand({
   name: "repair",
+  json: rewritingJson,
   summary: "rewrite faulty summaries with a model",
   description:
     "Rewrite summaries that are empty, cut short, outdated, longer than their sources, or made without a model. A dry run " +

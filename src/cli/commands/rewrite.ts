@@ -6,11 +6,12 @@ import { findSummary, givenSummary } from "./dag.ts";
 import { headline } from "../../format/conversations.ts";
 import { wholeNumber } from "./_options.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
-import { modelWords, rewriteChosen, rewritingOptions } from "./_rewriting.ts";
+import { modelWords, rewriteChosen, rewritingJson, rewritingOptions } from "./_rewriting.ts";
 import { defineCommand } from "./_session.ts";
 
 export const rewriteCommand = defineCommand({
   name: "rewrite",
+  json: rewritingJson,
   summary: "rewrite summaries with a model",
   description:
     "Rewrite summaries with a model, from the current text of their sources. Ids, sources and positions stay the same. A dry " +

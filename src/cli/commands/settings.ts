@@ -13,10 +13,34 @@ import { listed } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import { facts, table } from "../../format/table.ts";
 import { cut } from "../../format/width.ts";
+import { anything, flag, list, maybe, object, oneOf, text } from "./_json.ts";
+import { misplacedJson } from "./_shapes.ts";
 import { defineCommand, type ConfigFile, type Session } from "./_session.ts";
+
+const sources = oneOf("environment", "plugin config", "default");
+
+const json = object({
+  database: text,
+  file: object({ path: text, exists: flag, problem: maybe(text) }),
+  settings: list(
+    object({
+      key: text,
+      variable: text,
+      configKey: text,
+      value: anything,
+      default: anything,
+      source: sources,
+      overruled: list(object({ source: sources, value: anything })),
+    }),
+  ),
+  unknownKeys: list(text),
+  unknownVariables: list(text),
+  misplaced: misplacedJson,
+});
 
 export const settingsCommand = defineCommand({
   name: "settings",
+  json,
   summary: "show every setting, its value and where it comes from",
   description:
     "Show every setting, its value and where it comes from: the environment, OpenClaw's config, or the default. Settings " +
@@ -28,14 +52,14 @@ export const settingsCommand = defineCommand({
   ],
   notes: "docs/settings.md describes each setting.",
   async run(session) {
-    const { context, database, json } = session;
+    const { context, database } = session;
     const file = await context.configFile();
     const resolved = await context.settings();
     const unknownVariables = context.variables().filter(isUnknownVariable);
-    if (json) {
+    if (session.json) {
       const { unknownKeys, misplaced } = resolved;
       const settings = rowsOf(resolved);
-      session.printJson({ database: database.path, file, settings, unknownKeys, unknownVariables, misplaced });
+      session.printJson(json, { database: database.path, file, settings, unknownKeys, unknownVariables, misplaced });
     } else print(session, file, resolved, unknownVariables);
   },
 });

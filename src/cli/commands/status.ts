@@ -4,11 +4,60 @@ import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import { readStatus } from "../../core/status.ts";
 import { statusFacts, type ConfiguredModel, type Status } from "../../format/status.ts";
+import { anything, list, maybe, object, type TypeOf, record, text, time, whole, either, oneOf } from "./_json.ts";
+import { backupFields, dueFields, misplacedJson, modelJson, usageJson } from "./_shapes.ts";
 import { defineCommand, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { facts } from "../../format/table.ts";
 
+const json = object({
+  path: text,
+  schemaVersion: whole,
+  bytes: whole,
+  conversations: whole,
+  messages: whole,
+  summaries: whole,
+  files: whole,
+  belowNormal: record(whole),
+  unindexed: whole,
+  hiddenConversations: whole,
+  tokens: whole,
+  contextTokens: whole,
+  newestActivity: maybe(object({ conversation: whole, at: maybe(time) })),
+  due: list(object({ conversation: whole, ...dueFields })),
+  lastCompaction: maybe(
+    object({
+      conversation: whole,
+      at: time,
+      mode: text,
+      outcome: text,
+      message: text,
+      tokensBefore: whole,
+      tokensAfter: whole,
+      passes: whole,
+      durationMs: whole,
+    }),
+  ),
+  model: maybe(either(modelJson, object({ name: maybe(text), problem: text }))),
+  prompts: object({
+    dir: text,
+    sources: record(text),
+    problems: list(object({ template: text, problem: text })),
+  }),
+  usageLast24h: usageJson,
+  spend: object({
+    windowMinutes: whole,
+    callsMax: whole,
+    usage: usageJson,
+    breakers: list(object({ provider: text, at: time, until: time })),
+  }),
+  settings: list(object({ key: text, env: text, value: anything, source: text })),
+  misplacedSettings: misplacedJson,
+  backups: list(object({ "kind?": oneOf("backup", "set-aside"), ...backupFields })),
+});
+
 export const statusCommand = defineCommand({
   name: "status",
+  json,
   summary: "show what is stored, what is in context, and which settings apply",
   description:
     "Show what is stored, how much of it is in context, whether compaction is due and what the last one saved, which model " +
@@ -29,7 +78,7 @@ export const statusCommand = defineCommand({
         misplaced: resolved.misplaced,
         backups: session.database.backups(),
       };
-      if (session.json) session.printJson(toJson(status));
+      if (session.json) session.printJson(json, toJson(status));
       else
         for (const line of facts(statusFacts(session, status), session.paint, session.context.stdout.columns))
           session.print(line);
@@ -47,7 +96,7 @@ async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
   }
 }
 
-function toJson(status: Status & { readonly prompts: PromptFiles }): unknown {
+function toJson(status: Status & { readonly prompts: PromptFiles }): TypeOf<typeof json> {
   const { store, newest, usage, spend, prompts } = status;
   const { hidden, ...tokens } = status.totals;
   return {

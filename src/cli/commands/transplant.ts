@@ -3,10 +3,30 @@
 import type { Transplantation } from "../../core/maintenance/transplant.ts";
 import { transplantationLines, transplantedWords } from "../../format/transplant.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
+import { about, list, object, text, whole } from "./_json.ts";
+import { planned, summaryFields } from "./_shapes.ts";
 import { defineCommand, indexAll, withLcm } from "./_session.ts";
+
+const json = planned(
+  object({
+    source: whole,
+    target: whole,
+    summaries: list(text),
+    shown: list(object(summaryFields)),
+    prepended: about(list(text), "those that the target's context begins with afterwards"),
+    depths: list(object({ depth: whole, summaries: whole })),
+    messages: whole,
+    carried: about(list(text), "summaries of the target that get their sources instead of a copy"),
+    targetContext: object({ items: whole, summaries: whole, messages: whole }),
+    tokensBefore: whole,
+    tokensAfter: whole,
+  }),
+  object({ change: whole, contextItems: whole, summaries: whole, messages: whole, carried: whole }),
+);
 
 export const transplantCommand = defineCommand({
   name: "transplant",
+  json,
   summary: "copy the summaries of one conversation into another",
   description:
     "Copy the summaries in the context of one conversation, with everything below them down to the messages, to the start of " +
@@ -46,10 +66,10 @@ export const transplantCommand = defineCommand({
         show(replanned);
       });
       await indexAll(session, lcm);
-      if (done === null && session.json) session.printJson({ dryRun: false, applied: false, plan, backup });
+      if (done === null && session.json) session.printJson(json, { dryRun: false, applied: false, plan, backup });
       if (done === null) return;
       const { plan: applied, ...result } = done;
-      if (session.json) return session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
+      if (session.json) return session.printJson(json, { dryRun: false, applied: true, plan: applied, result, backup });
       session.print(`${transplantedWords(result, target.id)}.`);
       noteUndo(session, result.change);
     });

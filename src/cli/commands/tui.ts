@@ -6,6 +6,7 @@ import { adoptIfOlder, defineCommand } from "./_session.ts";
 
 export const tuiCommand = defineCommand({
   name: "tui",
+  json: null,
   summary: "browse and repair everything in the terminal",
   description:
     "Browse conversations, messages, summaries and contexts, search them, and rewrite, dissolve, transplant or undo. " +

@@ -8,10 +8,25 @@ import { exitConflict, failureOf } from "../failure.ts";
 import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../format/changes.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import type { OptionsOf } from "./_options.ts";
+import { list, maybe, object, text, whole } from "./_json.ts";
+import { changeJson, planned } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
+
+const json = planned(
+  object({
+    undoing: changeJson,
+    summary: maybe(text),
+    obstacles: list(
+      object({ subject: text, message: text, change: maybe(whole), cover: maybe(text), remedy: maybe(text) }),
+    ),
+    again: maybe(text),
+  }),
+  object({ change: whole }),
+);
 
 export const undoCommand = defineCommand({
   name: "undo",
+  json,
   summary: "undo a change",
   description:
     "Undo a change: every row it changed gets its previous value. Later messages and changes are kept. If something newer " +
@@ -90,7 +105,7 @@ async function apply(
   const backup = await backUpFirst(session, options);
   const { plan, change } = await lcm.undo(undoing.change, summary ?? undefined);
   if (change === null) return refuse(session, true, plan);
-  if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result: { change }, backup });
+  if (session.json) return session.printJson(json, { dryRun: false, applied: true, plan, result: { change }, backup });
   session.print(undoneWords(plan));
   if (plan.again === null) noteUndo(session, change);
   else session.note(`copy them again with \`${plan.again} --apply\``);
@@ -103,7 +118,7 @@ function refuse(session: Session, applying: boolean, plan: PlannedUndo): number 
   const { message, hint } = undoRefusal(plan);
   const error = new LcmError("conflict", message, hint === null ? {} : { hint });
   if (session.json) {
-    session.printJson({ dryRun: !applying, applied: false, plan, error: failureOf(error, session.typed) });
+    session.printJson(json, { dryRun: !applying, applied: false, plan, error: failureOf(error, session.typed) });
     return exitConflict;
   }
   session.print();

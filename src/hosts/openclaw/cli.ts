@@ -6,9 +6,8 @@
 import type { Command } from "commander";
 import { addCommands, reportUsage } from "../../cli/commands/index.ts";
 import { assert } from "../../core/base/errors.ts";
-import type { HostConfig } from "./host-api.ts";
 
-export async function mount(program: unknown, { config }: { readonly config: HostConfig }): Promise<void> {
+export async function mount(program: unknown, { config }: { readonly config: unknown }): Promise<void> {
   assert(isProgram(program), "the host's command line is a commander program");
   const { createContext, survivePipes } = await import("../../cli/context.ts");
   survivePipes();
