@@ -26,8 +26,16 @@ import { defaultFilesDir } from "../store/sqlite/location.ts";
 import { restore } from "../store/sqlite/backups/restore.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../store/sqlite/store.ts";
-import type { ConfigFile, Database, ModelOptions, PromptFiles, Purpose, Summariser } from "./commands/_session.ts";
-import type { DatabaseFacts, RestorePlan } from "../format/restore.ts";
+import type {
+  ConfigFile,
+  Database,
+  ModelOptions,
+  PromptFiles,
+  Purpose,
+  Summariser,
+  DatabaseFacts,
+  RestorePlan,
+} from "./commands/_session.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 import { checkMerge } from "../store/sqlite/merge.ts";

@@ -24,6 +24,8 @@ import { breakText } from "../../format/width.ts";
 import { jsonText } from "../../format/safe-text.ts";
 import type { Output, Page } from "../../format/page.ts";
 
+export type { DatabaseFacts, RestorePlan } from "../../format/restore.ts";
+
 export interface CommandContext {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: Output;
