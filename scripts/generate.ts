@@ -17,7 +17,8 @@ import { expectation } from "../src/agent-tools/arguments.ts";
 import type { Parameter } from "../src/agent-tools/arguments.ts";
 import type { Tool } from "../src/agent-tools/define.ts";
 import { tools } from "../src/agent-tools/all.ts";
-import { commonKeys } from "../src/tui/app.ts";
+import { commands, type Command } from "../src/tui/commands.ts";
+import { commonKeys } from "../src/tui/offers.ts";
 import { keyName } from "../src/tui/keys.ts";
 import { modules } from "../src/tui/layers.ts";
 import { listKeys, scrollKeys } from "../src/tui/widgets/list.ts";
@@ -229,6 +230,14 @@ function columnsOf(database: DatabaseSync, table: string, definition: string): s
 
 // ── The keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+const commandRows = (): string =>
+  Object.values<Command>(commands)
+    .map(({ help, name, changes }) => {
+      const [command = ""] = name.split(" ");
+      return `| ${help}${changes === true ? " *(changes the database)*" : ""} | \`lcm ${command}\` |`;
+    })
+    .join("\n");
+
 type Keys = (typeof modules)[number]["keys"];
 
 function keysMarkdown(): string {
@@ -248,9 +257,18 @@ Run \`lcm\` in a terminal to open it. The bar at the bottom shows the most usefu
 of them. A key that is unavailable says why. You can click the keys in the bar; a click selects a row, a double click opens it,
 and the wheel scrolls. Nothing is written until you confirm it, and \`u\` lists changes and undoes them.
 
+There is no need to remember keys: \`:\` or \`ctrl+p\` opens the palette, which lists the keys of the current screen and every command
+below, finds them by a few letters of their words, and shows why one is unavailable.
+
 ${section("Everywhere", commonKeys)}
 
 ${section("In lists and texts", shared)}
+
+## Commands of the palette
+
+| what it does | like |
+|---|---|
+${commandRows()}
 
 ${modules
   .map(({ name, keys }) => ({

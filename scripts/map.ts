@@ -43,6 +43,7 @@ const folders: Readonly<Record<string, string>> = {
   "tui/context": "Screen: what the model sees.",
   "tui/files": "Screen: stored files.",
   "tui/search": "Screen: search results.",
+  "tui/ask": "Screen: the answer to a question.",
   "tui/status": "Screen: status.",
   "tui/history": "Screen: changes, and undoing them.",
   "tui/transcripts": "Screen: session files to import.",

@@ -96,7 +96,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
   "agent-tools": { to: ["core", packages] },
   format: { to: ["core", node, packages] },
   mcp: { to: ["core", "agent-tools", node, packages] },
-  tui: { to: ["core", "format", node, packages] },
+  tui: { to: ["core", "format", "agent-tools", node, packages] },
   "hosts/openclaw": { to: ["core", "agent-tools", "format", node, packages] },
   "hosts/openclaw/cli.ts": { to: ["core", "cli/commands", node], later: ["cli/context.ts", packages] },
   "hosts/openclaw/plugin.ts": {

@@ -29,12 +29,12 @@ import { openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type {
   ConfigFile,
   Database,
+  DatabaseFacts,
   ModelOptions,
   PromptFiles,
   Purpose,
-  Summariser,
-  DatabaseFacts,
   RestorePlan,
+  Summariser,
 } from "./commands/_session.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
@@ -84,8 +84,11 @@ export async function findDatabase(
     });
   }
   const path = given ?? (await settings()).values.databasePath ?? join(stateDirectory(), "lcm.db");
-  return createDatabase(resolve(fromHome(path)), settings);
+  return createDatabase(typedPath(path), settings);
 }
+
+/** A path as a person types it. */
+export const typedPath = (given: string): string => resolve(fromHome(given));
 
 export const stateDirectory = (): string => stateDirectoryIn(process.env);
 
@@ -107,11 +110,7 @@ export function createDatabase(
         hintOfBackups(path) ??
         "create one with `lcm import FILE…`, try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
     });
-  const kind = (): ReturnType<Database["kind"]> => {
-    const found = identifyOrHint(path);
-    return found === "older_program" ? found : existsSync(path) && found !== "empty" ? "ours" : "none";
-  };
-
+  const kind = (): ReturnType<Database["kind"]> => kindOf(path);
   return {
     path,
     kind,
@@ -158,6 +157,7 @@ export function createDatabase(
       const made = await backUp({ path, filesDir }, place);
       return { ...made, pruned: to === undefined ? await pruneBackups(path, made.path) : [] };
     },
+    archivePath: () => unusedPath(join(dirname(path), `lcm-archive-${clock.now().slice(0, "2026-02-17".length)}.db`)),
     backups: () => copiesBeside(path),
     restorable: async () =>
       await Promise.all(copiesBeside(path).map(async (copy) => ({ ...copy, ...(await outlineOf(copy.path)) }))),
@@ -165,6 +165,11 @@ export function createDatabase(
     restore: async (plan, isPartialAllowed = false) =>
       await restore(plan.from.path, { path: plan.to, filesDir }, { now: clock.now(), isPartialAllowed }),
   };
+}
+
+function kindOf(path: string): ReturnType<Database["kind"]> {
+  const found = identifyOrHint(path);
+  return found === "older_program" ? found : existsSync(path) && found !== "empty" ? "ours" : "none";
 }
 
 /** A thread costs more to start than most commands need for their work. */

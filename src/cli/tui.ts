@@ -1,15 +1,18 @@
 /** Runs the terminal UI in this process, and connects it to the database, the model and the host's files. */
 
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
 import { LcmError } from "../core/base/errors.ts";
 import { changedSettings } from "../core/model/settings.ts";
 import { createPaint } from "../format/paint.ts";
-import type { Port, Writer } from "../tui/port.ts";
+import type { ConversationId } from "../core/model/types.ts";
+import type { ExportTarget, Port, Surroundings, Writer } from "../tui/port.ts";
 import { onDemand, type CommandContext, type Database, type Engine, type TuiRequest } from "./commands/_session.ts";
 import { createConnection } from "./connection.ts";
 import { importedCounts, importTranscriptFile, sessionNameOf } from "./transcript-files.ts";
-import { stateDirectory } from "./open.ts";
+import { checkTarget, countedLines, writeWhole, type Exported } from "./export-file.ts";
+import { stateDirectory, typedPath } from "./open.ts";
 import { hostTranscripts } from "./session-files.ts";
 
 interface Opening extends TuiRequest {
@@ -18,7 +21,7 @@ interface Opening extends TuiRequest {
 }
 
 interface Ground extends Omit<TuiRequest, "typed"> {
-  readonly context: Pick<CommandContext, "settings" | "prompts" | "summariser">;
+  readonly context: Pick<CommandContext, "settings" | "prompts" | "summariser" | "zone">;
 }
 
 export async function openTui(opening: Opening): Promise<void> {
@@ -110,16 +113,55 @@ export function createPort(ground: Ground): Port & { close(): Promise<void> } {
           ),
       );
     },
-    async surroundings() {
-      const settings = await context.settings();
-      return {
-        settings: changedSettings(settings),
-        misplaced: settings.misplaced,
-        prompts: await context.prompts(promptDir),
-        backups: database.backups(),
-      };
+    ...createFiles(ground, reading),
+    async restore(plan) {
+      mayWrite();
+      connections.renew();
+      return await database.restore(plan);
     },
+    zone: context.zone,
+    surroundings: async () => await readSurroundings(ground),
     stamp: () => database.stamp(),
+  };
+}
+
+async function readSurroundings({ context, database, promptDir }: Ground): Promise<Surroundings> {
+  const settings = await context.settings();
+  return {
+    settings: changedSettings(settings),
+    misplaced: settings.misplaced,
+    prompts: await context.prompts(promptDir),
+    backups: database.backups(),
+  };
+}
+
+/** Exports, archives and backups: files beside the database or elsewhere. */
+function createFiles({ database }: Ground, reading: () => Promise<Lcm>) {
+  return {
+    exportTarget(conversation: ConversationId, given: string | null): ExportTarget {
+      const path = typedPath(given ?? `conversation-${conversation}.jsonl`);
+      checkTarget(path, true);
+      return { path, exists: existsSync(path) };
+    },
+    async exportTranscript(
+      conversation: ConversationId,
+      path: string,
+      onLines: (lines: number) => void,
+      signal: AbortSignal,
+    ) {
+      const counter: Exported = { lines: 0, incomplete: [] };
+      const counting = async function* (lcm: Lcm): AsyncGenerator<string> {
+        for await (const text of countedLines(lcm, conversation, counter)) {
+          onLines(counter.lines);
+          yield text;
+        }
+      };
+      await writeWhole(counting(await reading()), path, signal);
+      return { lines: counter.lines, incomplete: counter.incomplete.length };
+    },
+    archivePath: () => database.archivePath(),
+    restorable: async () => await database.restorable(),
+    planRestore: async (from: string) => await database.planRestore(from),
   };
 }
 

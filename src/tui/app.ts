@@ -1,10 +1,12 @@
 /** The terminal UI as one state: a stack of layers, a status line, a key bar. `update` and `draw` are pure. */
 
 import type { Ask } from "./asks.ts";
-import type { Asking, Frame, Going, LayerEvent, Notice, Destination, Step } from "./contract.ts";
+import type { Asking, Choice, Frame, Going, LayerEvent, Notice, Destination, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./widgets/draw.ts";
 import { barEntries, drawBar, helpLines, keyName, type BarEntry, type Key, type Offer } from "./keys.ts";
-import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule, type Layer } from "./layers.ts";
+import { advance, bindingFor, open, reasonAgainst, withModule, type Layer } from "./layers.ts";
+import { commonKeys, commonOffers, offersOf, paletteEntries, subjectOf } from "./offers.ts";
+import { withEntries } from "./dialogs/palette.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import { widthOf } from "../format/width.ts";
 import { oneLine } from "../format/safe-text.ts";
@@ -19,6 +21,8 @@ export interface App {
   readonly look: Pick<Page, "paint" | "zone" | "typed">;
   readonly path: string;
   readonly readOnly: string | null;
+  /** Why no model can be asked; null if one can, or before that is known. */
+  readonly noModel: string | null;
   readonly size: Size;
   /** Never empty; keys go to the last one. */
   readonly layers: readonly Opened[];
@@ -46,6 +50,7 @@ export type AppEvent =
   | (LayerEvent<"answer" | "failed" | "progress"> & { readonly layer: number })
   | { readonly kind: "resized"; readonly size: Size }
   | { readonly kind: "tick"; readonly now: Timestamp; readonly stamp: string | null }
+  | { readonly kind: "model"; readonly noModel: string | null }
   | { readonly kind: "beat" };
 
 export type Effect =
@@ -65,7 +70,7 @@ export interface AppStep {
 export type Start = Pick<App, "look" | "path" | "readOnly" | "size" | "now" | "stamp">;
 
 export function start(given: Start, place: Destination = { kind: "conversations" }): AppStep {
-  const app: App = { ...given, layers: [], opened: 0, notice: null, held: [], isBehind: false, beat: 0 };
+  const app: App = { ...given, noModel: null, layers: [], opened: 0, notice: null, held: [], isBehind: false, beat: 0 };
   return push(app, place);
 }
 
@@ -86,6 +91,7 @@ const frameIn = (app: App, { columns, rows }: Size): Frame => ({
   rows,
   now: app.now,
   readOnly: app.readOnly,
+  noModel: app.noModel,
   beat: app.beat,
 });
 
@@ -109,9 +115,7 @@ function boxOf(app: App, layer: Layer): ReturnType<typeof boxPlace> | null {
 export function update(app: App, event: AppEvent): AppStep {
   switch (event.kind) {
     case "key":
-      return isHeld(app, event.key)
-        ? still({ ...app, held: [...app.held, event.key], notice: { tone: "info", text: heldWords(event.key) } })
-        : pressed({ ...app, held: [], notice: null }, event.key, app.notice?.text === quitWords);
+      return keyed(app, event.key);
     case "pasted":
       return isTyping(topOf(app).layer) ? toTop(app, event) : still(app);
     case "click":
@@ -122,7 +126,7 @@ export function update(app: App, event: AppEvent): AppStep {
       return toAll({ ...app, size: event.size }, { kind: "resized" });
     case "answer": {
       const notice = app.notice?.about === event.answer.kind ? null : app.notice;
-      return then(to({ ...app, isBehind: false, notice }, event.layer, event), releaseHeld);
+      return then(then(to({ ...app, isBehind: false, notice }, event.layer, event), releaseHeld), withNewEntries);
     }
     case "progress":
       return to(app, event.layer, event);
@@ -130,6 +134,8 @@ export function update(app: App, event: AppEvent): AppStep {
       return failed(app, event);
     case "tick":
       return ticked(app, event.now, event.stamp);
+    case "model":
+      return withNewEntries({ ...app, noModel: event.noModel });
     case "beat":
       return still({ ...app, beat: app.beat + 1 });
   }
@@ -224,8 +230,13 @@ function go(app: App, id: number, going: Going): AppStep {
       return back(app, id);
     case "stop":
       return { app, effects: [{ kind: "stop", layer: id, slot: going.slot }] };
+    case "choose":
+      return then(close(app, id), (closed) => chosen(closed, going.choice));
   }
 }
+
+const chosen = (app: App, choice: Choice): AppStep =>
+  choice.kind === "open" ? push(app, choice.place) : keyed(app, { name: choice.key, text: "" });
 
 function push(app: App, place: Destination): AppStep {
   const id = app.opened;
@@ -247,19 +258,13 @@ function back(app: App, id: number): AppStep {
 
 // ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type CommonAction = "help" | "back" | "quit" | "suspend" | "redraw";
-
-/** Used where the layer does not bind the key itself. */
-export const commonKeys: readonly (Omit<Offer, "because"> & { readonly action: CommonAction })[] = [
-  { keys: ["?"], action: "help", short: "help", help: "show all keys of this screen" },
-  { keys: ["escape", "q"], action: "back", short: "back", help: "go back; on the first screen, quit" },
-  { keys: ["ctrl+c"], action: "quit", help: "quit immediately" },
-  { keys: ["ctrl+z"], action: "suspend", help: "suspend to the shell; fg resumes" },
-  { keys: ["ctrl+l"], action: "redraw", help: "redraw the screen" },
-];
-
 /** One Escape too many on the way back must not quit. */
 const quitWords = "press esc again to quit, or q";
+
+const keyed = (app: App, key: Key): AppStep =>
+  isHeld(app, key)
+    ? still({ ...app, held: [...app.held, key], notice: { tone: "info", text: heldWords(key) } })
+    : pressed({ ...app, held: [], notice: null }, key, app.notice?.text === quitWords);
 
 function pressed(app: App, key: Key, isQuitting = false): AppStep {
   const { id, layer } = topOf(app);
@@ -267,6 +272,7 @@ function pressed(app: App, key: Key, isQuitting = false): AppStep {
   if (key.name === "ctrl+c") return { app, effects: [{ kind: "quit" }] };
   if (key.name === "ctrl+z") return { app, effects: [{ kind: "suspend" }] };
   const isText = isTyping(layer);
+  if (isText && key.name === "ctrl+p" && layer.kind !== "palette") return push(app, paletteOf(app));
   const own = withModule(layer, (module, state) => {
     if (isText) return advance(module, state, { kind: "key", key }, frame);
     const binding = bindingFor(module, state, key.name, frame);
@@ -278,6 +284,8 @@ function pressed(app: App, key: Key, isQuitting = false): AppStep {
   if (own !== null) return took(app, id, own);
   const common = commonKeys.find(({ keys }) => keys.includes(key.name));
   switch (common?.action) {
+    case "palette":
+      return push(app, paletteOf(app));
     case "help":
       return layer.kind === "text" && layer.title === helpTitle ? back(app, id) : push(app, helpOf(app));
     case "back":
@@ -311,30 +319,32 @@ function releaseHeld(app: App): AppStep {
   return then(pressed({ ...app, held, notice: null }, key), releaseHeld);
 }
 
-const offersOf = (app: App, layer: Layer): readonly Offer[] =>
-  withModule(layer, (module, state) => {
-    const frame = frameOf(app, layer);
-    return offeredIn(module, state).map((each): Offer => ({ ...each, because: reasonAgainst(each, state, frame) }));
-  });
-
-const commonOffers = (app: App): readonly Offer[] =>
-  commonKeys.map((each) => ({
-    ...each,
-    ...(each.action === "back" && app.layers.length === 1 ? { keys: ["q", "escape"], short: "quit" } : {}),
-    because: null,
-  }));
-
 const helpTitle = "keys";
 
 function helpOf(app: App): Destination {
   const { layer } = topOf(app);
   const name = withModule(layer, (module) => module.name);
   const groups = [
-    { name, offers: offersOf(app, layer) },
-    { name: "Everywhere", offers: commonOffers(app) },
+    { name, offers: offersOf(layer, frameOf(app, layer)) },
+    { name: "Everywhere", offers: commonOffers(app.layers.length === 1) },
   ];
   const { columns } = textPage(roomFrame(app));
   return { kind: "text", title: helpTitle, lines: helpLines(groups, columns, app.look.paint) };
+}
+
+function paletteOf(app: App): Destination<"palette"> {
+  const { layer } = topOf(app);
+  const subject = subjectOf(app.layers.map((each) => each.layer));
+  return { kind: "palette", entries: paletteEntries(layer, frameOf(app, layer), subject) };
+}
+
+/** An open palette lists what is available now. */
+function withNewEntries(app: App): AppStep {
+  const { id, layer } = topOf(app);
+  if (layer.kind !== "palette" || app.layers.length === 1) return still(app);
+  const { entries } = paletteOf({ ...app, layers: app.layers.slice(0, -1) });
+  const renewed = { id, layer: withEntries(layer, entries, frameOf(app, layer)) };
+  return still({ ...app, layers: [...app.layers.slice(0, -1), renewed] });
 }
 
 // ── The mouse ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -414,9 +424,9 @@ function barOf(app: App): readonly BarEntry[] {
   const { layer } = topOf(app);
   if (isTyping(layer)) return barEntries(typingOffers, app.size.columns);
   // Only available keys; the help lists the others with the reason.
-  const own = offersOf(app, layer).filter(({ because }) => because === null);
+  const own = offersOf(layer, frameOf(app, layer)).filter(({ because }) => because === null);
   const isTaken = (key: string): boolean => own.some(({ keys, short }) => short !== undefined && keys.includes(key));
-  const common = commonOffers(app).filter(({ keys }) => !isTaken(keys[0] ?? ""));
+  const common = commonOffers(app.layers.length === 1).filter(({ keys }) => !isTaken(keys[0] ?? ""));
   return barEntries([...own, ...common], app.size.columns);
 }
 

@@ -7,6 +7,8 @@ import { messagesAsks } from "./messages/asks.ts";
 import { searchAsks } from "./search/asks.ts";
 import { statusAsks } from "./status/asks.ts";
 import { transcriptsAsks } from "./transcripts/asks.ts";
+import { askAsks } from "./ask/asks.ts";
+import { workAsks } from "./dialogs/work-asks.ts";
 import { changesAsks } from "./dialogs/changes-asks.ts";
 import { filesAsks } from "./files/asks.ts";
 import { historyAsks } from "./history/asks.ts";
@@ -25,6 +27,8 @@ const all = {
   ...historyAsks,
   ...changesAsks,
   ...rewriteAsks,
+  ...workAsks,
+  ...askAsks,
 };
 
 type All = typeof all;

@@ -6,8 +6,10 @@
 import type { ConversationId, FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { AskAnswer, Ask } from "./asks.ts";
 import type { RewriteSelection } from "./dialogs/rewrite/asks.ts";
+import type { PruneSelection } from "./dialogs/work-asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";
+import type { ForgetPlan } from "../core/model/store.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Page } from "../format/page.ts";
 
@@ -17,6 +19,8 @@ export interface Frame extends Page {
   readonly now: Timestamp;
   /** Why nothing can be changed; null if it can. */
   readonly readOnly: string | null;
+  /** Why no model can be asked; absent or null if one can. */
+  readonly noModel?: string | null;
   /** Grows while something is under way; turns the spinner. */
   readonly beat: number;
 }
@@ -69,7 +73,13 @@ export type Going =
   /** Closes this layer. */
   | { readonly kind: "back" }
   /** Aborts the ask in a slot. */
-  | { readonly kind: "stop"; readonly slot: string };
+  | { readonly kind: "stop"; readonly slot: string }
+  /** Closes this layer, then presses a key or opens a layer as if it had not been there. */
+  | { readonly kind: "choose"; readonly choice: Choice };
+
+export type Choice =
+  | { readonly kind: "press"; readonly key: string }
+  | { readonly kind: "open"; readonly place: Destination };
 
 /** Shown on the status line until a key is pressed. */
 export interface Notice {
@@ -95,6 +105,43 @@ interface Destinations {
   readonly undo: { readonly change: number };
   readonly fix: OfConversation;
   readonly text: { readonly title: string; readonly lines: readonly string[] };
+  readonly palette: { readonly entries: readonly PaletteEntry[] };
+  /** Asks for a line of text, which completes a destination. */
+  readonly line: { readonly question: Question };
+  readonly compact: OfConversation;
+  readonly export: OfConversation & { readonly path: string };
+  readonly prune: { readonly select: PruneSelection };
+  readonly forget: { readonly target: ForgetPlan["target"] };
+  /** The list that picks a backup. */
+  readonly backups: object;
+  readonly restore: { readonly from: string };
+  readonly backup: object;
+  readonly ask: OfAny & { readonly question: string };
+}
+
+/** What a line of text completes: an export needs a path, a prune an age, forgetting a secret, asking a question. */
+export type Question =
+  | ({ readonly kind: "export" } & OfConversation)
+  | { readonly kind: "prune" }
+  | { readonly kind: "forget" }
+  | ({ readonly kind: "ask" } & OfAny);
+
+/** Something the palette lists. */
+export interface PaletteEntry {
+  /** Where it has a key. */
+  readonly key: string | null;
+  readonly help: string;
+  /** More words that find it, such as the name of the command. */
+  readonly also: string;
+  /** Why it is unavailable. */
+  readonly because: string | null;
+  readonly choice: Choice;
+}
+
+/** What commands act on. */
+export interface Subject {
+  readonly conversation: ConversationId | null;
+  readonly message: MessageId | null;
 }
 
 interface OfAny {
@@ -118,10 +165,6 @@ export const opens =
 /** The screens of one conversation. */
 export type Its = "messages" | "summaries" | "context" | "files" | "search" | "status" | "history";
 
-/** Opens another screen of the same conversation. */
-export const opensIts = <S extends OfConversation>(kind: Its) =>
-  opens<S>(({ conversation }) => ({ kind, conversation }));
-
 /** A key as data: the key bar, the help page, `docs/keys.md` and refusals are generated from it. */
 export interface Binding<S> {
   /** Names as in `keys.ts`; the key bar shows the first. */
@@ -132,6 +175,8 @@ export interface Binding<S> {
   readonly help: string;
   /** Refused if the database is read-only. */
   readonly changes?: true;
+  /** Refused without a model. */
+  readonly asksModel?: true;
   /** Whether it moves the cursor or the view: it waits for data that is being read. */
   readonly moves?: true;
   /** Whether the key exists in this state; always by default. */
@@ -150,6 +195,8 @@ export interface Module<S extends { readonly kind: DestinationKind }> {
   readonly box?: (state: S, frame: Frame) => { readonly columns: number; readonly rows: number };
   readonly keys: readonly Binding<S>[];
   readonly title: (state: S) => string;
+  /** What commands act on here; by default the layer's conversation. */
+  readonly subject?: (state: S) => Partial<Subject>;
   /** Whether keys are typed text. */
   readonly isTyping?: (state: S) => boolean;
   /** Whether its data has not been read yet: a spinner turns, and keys that need the data wait. */

@@ -30,12 +30,13 @@ describe("a key", () => {
 });
 
 describe("the key bar", () => {
-  it("shows as many as fit, and always the last two", () => {
-    const offers = [offer("enter", "open"), offer("s", "summaries"), offer("?", "help"), offer("escape", "back")];
+  it("shows as many as fit, and always the last three", () => {
+    const last = [offer(":", "commands"), offer("?", "help"), offer("escape", "back")];
+    const offers = [offer("enter", "open"), offer("s", "summaries"), ...last];
     const shown = (columns: number): string => drawBar(barEntries(offers, columns), plain);
-    assert.equal(shown(60), " ↵ open  s summaries  ? help  esc back");
-    assert.equal(shown(30), " ↵ open  ? help  esc back");
-    assert.equal(shown(18), " ? help  esc back");
+    assert.equal(shown(60), " ↵ open  s summaries  : commands  ? help  esc back");
+    assert.equal(shown(42), " ↵ open  : commands  ? help  esc back");
+    assert.equal(shown(30), " : commands  ? help  esc back");
     for (let columns = 1; columns < 60; columns++) assert.ok(widthOf(shown(columns)) <= columns, String(columns));
   });
 

@@ -47,16 +47,6 @@ const names: Readonly<Record<string, string>> = {
   space: "space",
 };
 
-/** Help of keys that several screens share. */
-export const sharedHelp = {
-  context: "show the prompt the model gets",
-  history: "show the history of changes, and undo them",
-  messages: "show the conversation's messages",
-  repair: "repair damaged summaries with a model",
-  search: "search this conversation",
-  summaries: "show the conversation's summaries",
-} as const;
-
 export const keyName = (key: string): string => names[key] ?? key;
 
 /** An entry of the key bar, and its columns: it can be clicked. */
@@ -68,13 +58,14 @@ export interface BarEntry {
 }
 
 const barGap = 2;
+const lastOnes = 3;
 
-/** As many as fit, in the given order. The last two (help and back) always stay. */
+/** As many as fit, in the given order. The last three (commands, help and back) stay longest. */
 export function barEntries(offers: readonly Offer[], columns: number): readonly BarEntry[] {
   const shown = offers.filter(({ short }) => short !== undefined);
   const texts = shown.map(({ keys, short }) => `${keyName(keys[0] ?? "")} ${short}`);
   const widthFrom = (at: number): number => texts.slice(at).reduce((sum, text) => sum + widthOf(text) + barGap, 0);
-  const tail = Math.max(0, shown.length - 2);
+  const tail = Math.max(0, shown.length - lastOnes);
   const entries: BarEntry[] = [];
   let from = 1;
   for (const [at, offer] of shown.entries()) {

@@ -11,7 +11,11 @@ import { historyModule } from "./history/screen.ts";
 import { messagesModule } from "./messages/screen.ts";
 import { statusModule } from "./status/screen.ts";
 import { transcriptsModule } from "./transcripts/screen.ts";
-import { dissolveModule, fixModule, transplantModule, undoModule } from "./dialogs/changes.ts";
+import { askModule } from "./ask/screen.ts";
+import * as changes from "./dialogs/changes.ts";
+import { backupsModule } from "./dialogs/backups.ts";
+import { lineModule } from "./dialogs/line.ts";
+import { paletteModule } from "./dialogs/palette.ts";
 import { rewriteModule } from "./dialogs/rewrite/dialog.ts";
 import { targetsModule } from "./dialogs/targets.ts";
 import { textModule } from "./dialogs/text.ts";
@@ -28,12 +32,22 @@ const all = {
   status: statusModule,
   history: historyModule,
   transcripts: transcriptsModule,
-  dissolve: dissolveModule,
+  ask: askModule,
+  dissolve: changes.dissolveModule,
   rewrite: rewriteModule,
   targets: targetsModule,
-  transplant: transplantModule,
-  undo: undoModule,
-  fix: fixModule,
+  transplant: changes.transplantModule,
+  undo: changes.undoModule,
+  fix: changes.fixModule,
+  compact: changes.compactModule,
+  prune: changes.pruneModule,
+  forget: changes.forgetModule,
+  restore: changes.restoreModule,
+  backups: backupsModule,
+  export: changes.exportModule,
+  backup: changes.backupModule,
+  palette: paletteModule,
+  line: lineModule,
   text: textModule,
 };
 
@@ -75,6 +89,7 @@ export const offeredIn = <S extends { readonly kind: Kind }>({ keys }: Module<S>
 /** Why a key is unavailable; null if it is available. */
 export function reasonAgainst<S>(binding: Binding<S>, state: S, frame: Frame): string | null {
   if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
+  if (binding.asksModel === true && (frame.noModel ?? null) !== null) return frame.noModel ?? null;
   return binding.disabled?.(state, frame) ?? null;
 }
 

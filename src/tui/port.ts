@@ -2,6 +2,7 @@
 
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId } from "../core/model/types.ts";
+import type { Restorable, Restored, RestorePlan } from "../format/restore.ts";
 import type { Status } from "../format/status.ts";
 import type { TemplateName, Templates } from "../core/prompts/summary.ts";
 import type { Timestamp } from "../core/base/time.ts";
@@ -34,9 +35,33 @@ export interface Port {
   transcripts(): Promise<readonly Transcript[]>;
   /** Imports one as `lcm import` does, and returns its report. An error from `onProgress` stops it between two lines. */
   importTranscript(transcript: Transcript, onProgress: (progress: Progress) => void): Promise<string>;
+  /** Where an export goes: this path, by default a new file in the current folder. Throws if there is no folder for it. */
+  exportTarget(conversation: ConversationId, path: string | null): ExportTarget;
+  /** Writes it as `lcm export` does; the file is complete or unchanged. `onLines` gets the lines written so far. */
+  exportTranscript(
+    conversation: ConversationId,
+    path: string,
+    onLines: (lines: number) => void,
+    signal: AbortSignal,
+  ): Promise<{ readonly lines: number; readonly incomplete: number }>;
+  /** A new file beside the database, for an archive. */
+  archivePath(): string;
+  /** Copies beside the database, oldest first; works even if the database is damaged or missing. */
+  restorable(): Promise<readonly Restorable[]>;
+  planRestore(from: string): Promise<RestorePlan>;
+  /** Replaces the database. Throws `denied` on a read-only one. */
+  restore(plan: RestorePlan): Promise<Restored>;
+  /** The time zone in which people type times. */
+  readonly zone: string;
   surroundings(): Promise<Surroundings>;
   /** Changes with every write to the file, by any process; null if there is no file. Cheap. */
   stamp(): string | null;
+}
+
+export interface ExportTarget {
+  readonly path: string;
+  /** Whether a file would be replaced. */
+  readonly exists: boolean;
 }
 
 export interface Writer {
@@ -81,6 +106,8 @@ export interface Progress {
   readonly done: number;
   readonly of: number | null;
   readonly words: string;
+  /** Whether it can be stopped here, and what is done is kept. */
+  readonly stops?: true;
 }
 
 export interface OfConversation {

@@ -33,9 +33,14 @@ export async function runTui(running: Running): Promise<void> {
   const session = createSession(running, ended.resolve, ended.reject);
   const leave = (): void => ended.resolve();
   signal.addEventListener("abort", leave, { once: true });
-  const ticking = setInterval(session.tick, tickMs);
+  const lookForModel = createModelWatch(running.port, session.modelFound);
+  const ticking = setInterval(() => {
+    session.tick();
+    lookForModel();
+  }, tickMs);
   try {
     session.start();
+    lookForModel();
     if (signal.aborted) leave();
     await ended.promise;
   } finally {
@@ -80,10 +85,7 @@ function createSession(running: Running, quit: () => void, fail: (error: unknown
   };
   const suspend = (): void => {
     if (running.suspend === undefined) return;
-    screen.stop({ preserveScreen: true });
-    running.suspend();
-    screen.start();
-    screen.requestRender(true);
+    suspendScreen(screen, running.suspend);
     tick();
   };
   const render = (): string[] => {
@@ -98,6 +100,7 @@ function createSession(running: Running, quit: () => void, fail: (error: unknown
   };
   return {
     tick,
+    modelFound: (noModel: string | null): void => happen({ kind: "model", noModel }),
     start(): void {
       const { path, readOnly } = port;
       const at = { look, path, readOnly, size: sizeNow(), now: clock.now(), stamp: port.stamp() };
@@ -116,6 +119,29 @@ function createSession(running: Running, quit: () => void, fail: (error: unknown
     },
   };
 }
+
+function suspendScreen(screen: TuiAltScreen, suspend: () => void): void {
+  screen.stop({ preserveScreen: true });
+  suspend();
+  screen.start();
+  screen.requestRender(true);
+}
+
+const ticksPerLook = 10;
+
+/** Finds out now and then whether a model is configured, so that keys that need one can tell before they are pressed. */
+function createModelWatch(port: Port, report: (noModel: string | null) => void): () => void {
+  let ticks = 0;
+  return () => {
+    if (ticks++ % ticksPerLook !== 0) return;
+    port.summariser().then(
+      (writer) => report(writer === null ? noModelWords : null),
+      (error: unknown) => report(errorText(error)),
+    );
+  };
+}
+
+const noModelWords = "no model is configured; set LCM_SUMMARY_MODEL, or start with --model provider/model";
 
 /** Ticks only while it is on: the spinner must not redraw an idle screen. */
 function createBeat(beat: () => void) {

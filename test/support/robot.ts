@@ -77,6 +77,7 @@ export const sequences: Readonly<Record<string, string>> = {
   space: " ",
   backspace: "\u007f",
   "ctrl+c": "\u0003",
+  "ctrl+p": "\u0010",
   "ctrl+l": "\u000c",
   "ctrl+u": "\u0015",
 };
@@ -223,6 +224,7 @@ export function portOver(path: string, { readOnly = false, model = null, env = {
     promptDir: undefined,
     model: {},
     context: {
+      zone: "UTC",
       settings: async () => settings,
       prompts: async () => ({ dir: "", templates: builtInTemplates, sources: builtInSources, problems: new Map() }),
       summariser: async () =>

@@ -107,7 +107,7 @@ describe("reading the messages", () => {
   it("goes to a number, an id and a time, and reports if there is none", async () => {
     await reading(async (robot) => {
       const goTo = async (words: string): Promise<void> => {
-        await robot.press(":");
+        await robot.press("#");
         await robot.type(words);
         await robot.press("enter");
       };

@@ -289,13 +289,15 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("reports that there is no model, and how to name one", async () => {
+  it("says before it opens that there is no model, and how to name one", async () => {
     await sit(copyOfIt(), { model: null }, async ({ robot }) => {
-      await robot.press("w");
-      await robot.sees("rewriting needs a model, and none is configured");
-      await robot.sees("pass --model provider/model or set LCM_SUMMARY_MODEL");
-      await robot.press("enter");
-      await robot.sees("✗ ↵: rewriting needs a model");
+      for (const key of ["w", "W", "R"]) {
+        await robot.press(key);
+        await robot.sees(`✗ ${key}: no model is configured; set LCM_SUMMARY_MODEL, or start with --model`);
+        assert.doesNotMatch(robot.screen(), /╭/, "no dialog opens");
+      }
+      await robot.press("?");
+      await robot.sees(/w r +rewrite the summary with a model[^]*?\(no model is configured/);
     });
   });
 

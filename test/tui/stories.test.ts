@@ -171,12 +171,12 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("G");
       await robot.sees("message 100,000 of 100,000");
 
-      await type(robot, ":", "2025-06-01 12:00");
+      await type(robot, "#", "2025-06-01 12:00");
       await robot.sees("message 32,201 of 100,000 · 32%");
       assert.match(marked(robot), /▸ user {2}2025-06-01 12:04/);
-      await type(robot, ":", "msg_1-60003");
+      await type(robot, "#", "msg_1-60003");
       await robot.sees("message 60,003 of");
-      await type(robot, ":", "#51204");
+      await type(robot, "#", "#51204");
       await robot.sees("message 51,204 of 100,000 · 51%");
 
       await robot.press("k", "k");
@@ -190,7 +190,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
       await robot.press("space");
       await robot.sees("thinking  what is behind");
 
-      await type(robot, ":", "#495");
+      await type(robot, "#", "#495");
       await robot.sees(/← read {2}\[file_\w+ · 1\.6 KB · 60 lines; f opens it\] +5 lines/);
       const [, file = "none"] = /┃ .*(file_\w+)/.exec(robot.screen()) ?? [];
       await robot.press("space");
@@ -269,7 +269,7 @@ describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
 
       // From a message to the summary that covers it.
       await robot.sees("message 100,000 of");
-      await type(robot, ":", "#32201");
+      await type(robot, "#", "#32201");
       await robot.sees("message 32,201 of");
       await robot.press("S");
       await robot.sees(/│ made from +32 messages: *\n.*│ +msg_1-32193…msg_1-32224/);
@@ -749,7 +749,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
 
 describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
   it("every key does its job, and escape and q go back", async () => {
-    await looks(async (robot) => {
+    await sits(portOver(looked, { model: createScriptedModel({ behaviour: () => "good" }) }), async (robot) => {
       const leadTo = async (home: string, ways: readonly (readonly [string, string | RegExp])[]): Promise<void> => {
         for (const [at, [key, words]] of ways.entries()) {
           await robot.press(key);
@@ -760,7 +760,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
           await robot.sees(home);
         }
       };
-      const help = ["?", /╭─ keys ─[^]+│ {3}PgUp .* move up a page/] as const;
+      const help = ["?", /╭─ keys ─[^]+│ {3}↓ j .* move down a line/] as const;
       await goTo(robot, longRow);
       await leadTo("4 conversations", [
         ["enter", "› messages"],
@@ -768,6 +768,8 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
         ["c", "› context of 1"],
         ["R", "repair conversation 1"],
         ["t", "into which conversation?"],
+        ["C", "╭─ compact conversation 1 ─"],
+        ["D", "╭─ delete or archive conversation 1 ─"],
         ["F", "› files"],
         ["S", "› search"],
         ["!", "› status"],
@@ -891,7 +893,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       await resize(/▸ +1 {2}A year at/);
       await robot.press("enter");
       await robot.sees("message 100,000 of");
-      await type(robot, ":", "#16429");
+      await type(robot, "#", "#16429");
       await robot.sees("message 16,429 of");
       await resize(/▸ user {2}2025-04-04 12:18[^]+┃ {3}潮位が低いです/);
       await robot.press("s");

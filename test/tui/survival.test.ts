@@ -4,8 +4,18 @@
  */
 
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { createDatabase } from "../../src/cli/open.ts";
@@ -26,12 +36,14 @@ import { bin } from "../scenarios/program.ts";
 const original = join(makeScratch("survival"), "lcm.db");
 const { deep, truncated, young } = await makeDeepConversation(original);
 const standing = await changeOnce(original);
+const backup = basename((await createDatabase(original).backup(undefined)).path);
 
-/** A fresh copy of a database with a history and a change that can be undone. */
+/** A fresh copy of a database with a history, a change that can be undone, and a backup. */
 function copy(): string {
   const folder = makeScratch("survival");
-  copyFileSync(original, join(folder, "lcm.db"));
-  cpSync(join(original, "..", "lcm-files"), join(folder, "lcm-files"), { recursive: true });
+  const names = readdirSync(join(original, "..")).filter((name) => name.startsWith(backup));
+  for (const name of ["lcm.db", "lcm-files", ...names])
+    cpSync(join(original, "..", name), join(folder, name), { recursive: true });
   return join(folder, "lcm.db");
 }
 
@@ -105,6 +117,16 @@ const places: readonly (readonly [name: string, place: Destination])[] = [
   ["Undo", { kind: "undo", change: 1 }],
   ["Fix", { kind: "fix", conversation: deep }],
   ["Text", { kind: "text", title: "a text", lines: ["one"] }],
+  ["Answer", { kind: "ask", conversation: deep, question: "Is the desk open tomorrow?" }],
+  ["Compact", { kind: "compact", conversation: deep }],
+  ["Prune", { kind: "prune", select: { conversation: deep } }],
+  ["Forget", { kind: "forget", target: { kind: "secret", text: "desk" } }],
+  ["Backups", { kind: "backups" }],
+  ["Restore", { kind: "restore", from: backup }],
+  ["Export", { kind: "export", conversation: deep, path: "never-written.jsonl" }],
+  ["Backup", { kind: "backup" }],
+  ["Commands", { kind: "palette", entries: [] }],
+  ["A line of text", { kind: "line", question: { kind: "forget" } }],
 ];
 
 const keysOfLooking = ["down", "up", "pageDown", "G", "g", "J", "?", "escape"];
@@ -236,12 +258,17 @@ describe("a terminal UI that was opened read-only", () => {
           async (robot) => {
             await robot.sees("lossless-claw");
             await settled(robot);
+            // Otherwise there is nothing to fold, and nothing to refuse.
+            if (name === "Compact") {
+              await robot.press("f");
+              await robot.sees("nothing can be changed");
+            }
             for (const key of new Set(keys)) {
               await robot.press(key);
               if (robot.screen().includes("--read-only")) refused.add(key);
             }
           },
-          { place, readOnly: true },
+          { place, readOnly: true, env: { LCM_FRESH_TAIL_COUNT: "1" } },
         );
       // A dialog does not have all of its keys at once.
       if (isScreen(name)) assert.deepEqual([...refused], [...new Set(keys)]);

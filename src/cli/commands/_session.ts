@@ -147,6 +147,8 @@ export interface Database {
   checkMerge(from: string): Promise<void>;
   /** Without a path, the copy goes next to the database, where only some are kept. */
   backup(to: string | undefined): Promise<BackedUp>;
+  /** A new file next to it, for an archive. */
+  archivePath(): string;
   /** The copies next to it, oldest first, including files set aside by restores. */
   backups(): readonly Backup[];
   /** The same with their formats; works even if the database is damaged or missing. */

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Pruned, PrunePlan, PruneRequest } from "../../core/maintenance/prune.ts";
-import { parseWhen } from "../../core/base/parse-time.ts";
+import { parseAge } from "../../core/base/parse-time.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
 import { pruneLines, prunedLines } from "../../format/prune.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
@@ -13,7 +13,6 @@ import { flag, list, maybe, object, text, time, whole } from "./_json.ts";
 import { planned } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatBytes } from "../../core/base/format.ts";
-import type { Timestamp } from "../../core/base/time.ts";
 
 const flags = {
   olderThan: [
@@ -149,25 +148,11 @@ async function requestOf(
   const named = [];
   for (const name of names) named.push((await lcm.find(name)).id);
   return {
-    ...(olderThan === undefined ? {} : { olderThan: parseAge(olderThan, zone, clock.now()) }),
+    ...(olderThan === undefined ? {} : { olderThan: parseAge("--older-than", olderThan, zone, clock.now()) }),
     ...(match === undefined ? {} : { pattern: match }),
     ...(hidden === true ? { hidden } : {}),
     ...(named.length === 0 ? {} : { conversations: named }),
   };
-}
-
-/** Rejects `6m`, which would mean minutes where months are meant, and days in the future. */
-function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
-  if (/^\d+[mh]$/i.test(text.trim())) {
-    throw new LcmError("invalid", `--older-than takes days, weeks or years, not ${JSON.stringify(text)}`, {
-      hint: "for six months, pass 26w or 180d",
-    });
-  }
-  const when = parseWhen("--older-than", text, zone, now);
-  if (when <= now) return when;
-  throw new LcmError("invalid", `--older-than is in the future: ${JSON.stringify(text)}`, {
-    hint: "pass a day in the past",
-  });
 }
 
 function printPlan(session: Session, plan: PrunePlan, options: PruneCommandOptions): void {

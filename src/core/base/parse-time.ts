@@ -28,6 +28,20 @@ export function parseWhen(name: string, text: string, zone: string, now: Timesta
   });
 }
 
+/** Parses how long ago something was, or a day. Rejects `6m`, minutes where months are meant, and the future. */
+export function parseAge(name: string, text: string, zone: string, now: Timestamp): Timestamp {
+  if (/^\d+[mh]$/i.test(text.trim())) {
+    throw new LcmError("invalid", `${name} takes days, weeks or years, not ${JSON.stringify(text)}`, {
+      hint: "for six months, pass 26w or 180d",
+    });
+  }
+  const when = parseWhen(name, text, zone, now);
+  if (when <= now) return when;
+  throw new LcmError("invalid", `${name} is in the future: ${JSON.stringify(text)}`, {
+    hint: "pass a day in the past",
+  });
+}
+
 function ago(text: string, now: Timestamp): Timestamp | null {
   const [, count, unit] = /^(\d{1,6})([mhdwy])$/.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;

@@ -1,8 +1,8 @@
 /** The context screen: the prompt the model gets, item by item, at this or another budget. */
 
-import { goTo, opens, opensIts, type Frame, type Module, type Step } from "../contract.ts";
+import { goTo, opens, type Frame, type Module, type Step } from "../contract.ts";
 import { field, lineOf } from "../widgets/field.ts";
-import { sharedHelp } from "../keys.ts";
+import { commandKey, commands } from "../commands.ts";
 import { createRows, scrolled, seen, startOfList, textKeys, type List } from "../widgets/list.ts";
 import type { Anchor, Prompt } from "./asks.ts";
 import {
@@ -55,6 +55,8 @@ const withBudget = (budgetFor: (now: number) => number | null | undefined) => ({
     return reread({ ...state, budget: budget === undefined ? now : budget });
   },
 });
+
+const itself = ({ conversation }: ContextScreen) => ({ conversation });
 
 export const contextModule: Module<ContextScreen> = {
   name: "Context",
@@ -110,9 +112,10 @@ export const contextModule: Module<ContextScreen> = {
     ofSummary.dissolve,
     ofSummary.rewrite,
     ofSummary.previous,
-    { keys: ["s"], help: sharedHelp.summaries, does: opensIts("summaries") },
-    { keys: ["u"], help: sharedHelp.history, does: opensIts("history") },
-    { keys: ["!"], help: "show the status of the conversation", does: opensIts("status") },
+    commandKey(commands.compact, ["C"], itself, "compact"),
+    commandKey(commands.summaries, ["s"], itself),
+    commandKey(commands.history, ["u"], itself),
+    commandKey(commands.standing, ["!"], itself),
     ...textKeys(scroll),
     ...items.keys,
   ],

@@ -1,13 +1,12 @@
 /** The conversations screen: the list of all conversations, from which every other screen is opened. */
 
-import type { ConversationId } from "../../core/model/types.ts";
 import { findingsLines } from "../../format/findings.ts";
 import type { Ask } from "../asks.ts";
-import { goTo, opens } from "../contract.ts";
-import type { Frame, Its, LayerEvent, Module, Destination, Step } from "../contract.ts";
+import { goTo } from "../contract.ts";
+import type { Binding, Frame, LayerEvent, Module, Step, Subject } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
 import { field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
-import { sharedHelp } from "../keys.ts";
+import { commandKey, commands, type Command } from "../commands.ts";
 import { createRows, startOfList, stayed } from "../widgets/list.ts";
 import type { Checkup } from "./asks.ts";
 import { list as listed, sorts, type Choice, type Listing } from "./order.ts";
@@ -24,17 +23,30 @@ function none(state: ConversationsScreen): string | null {
   return state.trouble === null ? "still reading" : "the database cannot be read";
 }
 
-const ofIt = (placeOf: (conversation: ConversationId) => Destination) => ({
-  disabled: none,
-  does: opens<ConversationsScreen>((state) => {
-    const row = selected(state);
-    return row && placeOf(row.conversation.id);
-  }),
+const it = (state: ConversationsScreen): Partial<Subject> => ({
+  conversation: selected(state)?.conversation.id ?? null,
 });
-const its = (kind: Its) => ofIt((conversation) => ({ kind, conversation }));
-const all = (kind: "search" | "status" | "history") => ({
-  does: opens<ConversationsScreen>(() => ({ kind, conversation: null })),
-});
+
+/** A key for a command, with the reason why nothing is selected. */
+function does(command: Command, keys: readonly string[], short?: string): Binding<ConversationsScreen> {
+  const binding = commandKey(command, keys, it, short);
+  return {
+    ...binding,
+    disabled: (state, frame) => {
+      const why = binding.disabled?.(state, frame) ?? null;
+      return why === null ? null : (none(state) ?? why);
+    },
+  };
+}
+
+const messages = does(commands.messages, ["enter"], "messages");
+const transplant = does(commands.transplant, ["t"]);
+
+/** What the list of targets, or their plan, would say at its end. */
+function whyNoCopy(state: ConversationsScreen): string | null {
+  if (selected(state)?.conversation.totals.summaries === 0) return "it has no summaries to copy";
+  return state.rows?.length === 1 ? "there is no other conversation to copy into" : null;
+}
 
 const filter = (state: ConversationsScreen): Step<ConversationsScreen> => ({
   state: { ...state, typing: field(state.choice.filter) },
@@ -53,7 +65,7 @@ const nextAgent = chooses(({ agent }, { agents }) => ({
 const rows = createRows<ConversationsScreen>({
   count: ({ listing }) => listing.placed.length,
   place: (_, frame) => ({ above: headRows, rows: listRows(frame) }),
-  open: its("messages").does,
+  open: messages.does,
 });
 
 export const conversationsModule: Module<ConversationsScreen> = {
@@ -70,12 +82,12 @@ export const conversationsModule: Module<ConversationsScreen> = {
     checking: null,
   }),
   keys: [
-    { keys: ["enter"], short: "messages", help: sharedHelp.messages, ...its("messages") },
-    { keys: ["s"], short: "summaries", help: sharedHelp.summaries, ...its("summaries") },
-    { keys: ["c"], short: "context", help: sharedHelp.context, ...its("context") },
+    messages,
+    does(commands.summaries, ["s"], "summaries"),
+    does(commands.context, ["c"], "context"),
     { keys: ["/"], short: "filter", help: "filter the list by words", does: filter },
-    { keys: ["S", "ctrl+g"], short: "search", help: "search all conversations", ...all("search") },
-    { keys: ["!"], short: "status", help: "show the status of the database", ...all("status") },
+    does(commands.searchAll, ["S", "ctrl+g"], "search"),
+    does(commands.status, ["!"], "status"),
     {
       keys: ["o"],
       short: "sort",
@@ -95,39 +107,23 @@ export const conversationsModule: Module<ConversationsScreen> = {
       disabled: none,
       does: check,
     },
-    {
-      keys: ["H"],
-      help: "fix findings whose correct value can be derived",
-      changes: true,
-      ...ofIt((conversation) => ({ kind: "fix", conversation })),
-    },
+    does(commands.fix, ["H"]),
+    does(commands.compact, ["C"], "compact"),
+    does(commands.ask, ["A"], "ask"),
     { keys: ["a"], help: "list one agent only; press again for the next", does: nextAgent },
     {
       keys: ["."],
       help: "show or hide conversations that are hidden from recall",
       does: chooses(({ withHidden }) => ({ withHidden: !withHidden })),
     },
-    { keys: ["F"], help: "show the conversation's files", ...its("files") },
-    { keys: ["u"], help: sharedHelp.history, ...its("history") },
-    { keys: ["U"], help: "show the history of all conversations", ...all("history") },
-    {
-      keys: ["i"],
-      short: "import",
-      help: "import the host's transcripts",
-      does: opens(() => ({ kind: "transcripts" })),
-    },
-    {
-      keys: ["t"],
-      help: "copy its summaries into another conversation",
-      changes: true,
-      ...ofIt((source) => ({ kind: "targets", source })),
-    },
-    {
-      keys: ["R"],
-      help: sharedHelp.repair,
-      changes: true,
-      ...ofIt((conversation) => ({ kind: "rewrite", conversation, select: { repair: true } })),
-    },
+    does(commands.files, ["F"]),
+    does(commands.history, ["u"]),
+    does(commands.historyAll, ["U"]),
+    does(commands.import, ["i"], "import"),
+    does(commands.export, ["e"], "export"),
+    { ...transplant, disabled: (state, frame) => transplant.disabled?.(state, frame) ?? whyNoCopy(state) },
+    does(commands.repair, ["R"]),
+    does(commands.prune, ["D"]),
     {
       keys: ["escape"],
       help: "clear the filter",
@@ -137,6 +133,7 @@ export const conversationsModule: Module<ConversationsScreen> = {
     ...rows.keys,
   ],
   title: () => "conversations",
+  subject: it,
   isTyping: ({ typing }) => typing !== null,
   isUnread: ({ rows: read, trouble }) => read === null && trouble === null,
   isBusy: ({ checking }) => checking !== null,

@@ -269,10 +269,14 @@ function healthOf(state: ConversationsScreen, each: ConversationRow): Health {
     return {
       word: "too full",
       tone: "bad",
-      sentence: "the context exceeds the budget: its oldest items are left out",
+      sentence: "the prompt exceeds the budget: its oldest items are left out; press C to compact",
     };
   if (conversation.active && promptTokens > thresholdTokens)
-    return { word: "sweep due", tone: "caution", sentence: "the context is over the threshold: a sweep is due" };
+    return {
+      word: "sweep due",
+      tone: "caution",
+      sentence: "the prompt is over the threshold: a sweep is due; press C to compact",
+    };
   if (checkup !== null)
     return { word: "healthy", tone: "good", sentence: "healthy: nothing lost, duplicated or broken" };
   return { word: "unchecked", tone: "soft", sentence: "not checked yet; press h to check it" };

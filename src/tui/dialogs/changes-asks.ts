@@ -10,15 +10,29 @@ import { undoneWords } from "../../format/changes.ts";
 import { dissolvedWords } from "../../format/dissolve.ts";
 import { transplantedWords } from "../../format/transplant.ts";
 import { reads, type Doing } from "../port.ts";
+import {
+  compactNow,
+  doBeside,
+  effectOfWork,
+  exportNow,
+  forgetNow,
+  planBeside,
+  planWork,
+  pruneNow,
+} from "./work-asks.ts";
+import type { PlannedWork, WorkRequest } from "./work-asks.ts";
+import { assert, LcmError } from "../../core/base/errors.ts";
 import { mustFind } from "../../core/model/find-conversation.ts";
 
 export type ChangeRequest =
+  | WorkRequest
   | (Required<DissolveRequest> & { readonly kind: "dissolve" })
   | { readonly kind: "transplant"; readonly source: ConversationId; readonly target: ConversationId }
   | { readonly kind: "undo"; readonly change: number }
   | { readonly kind: "fix"; readonly conversation: ConversationId };
 
 export type PlannedChange =
+  | PlannedWork
   | { readonly kind: "dissolve"; readonly plan: Dissolution }
   | {
       readonly kind: "transplant";
@@ -36,27 +50,31 @@ type Applied =
   | { readonly kind: "planned again"; readonly planned: PlannedChange };
 
 export const changesAsks = {
-  planChange: reads(async (lcm, { request }: { readonly request: ChangeRequest }) => await planned(lcm, request)),
+  planChange: async ({ request }: { readonly request: ChangeRequest }, doing: Doing): Promise<PlannedChange> =>
+    request.kind === "restore" || request.kind === "backup"
+      ? await planBeside(request, doing)
+      : await planned(await doing.port.reading(), request, doing),
 
   async applyChange(
     { request, planned: shown }: { readonly request: ChangeRequest; readonly planned: PlannedChange },
     doing: Doing,
   ): Promise<Applied> {
+    if (request.kind === "restore" || request.kind === "backup" || request.kind === "export")
+      return await applyBeside(request, shown, doing);
     return await doing.port.writing(async (lcm, backUp) => {
       // Checked before the backup, to make none in vain, and after it, since it may take a while.
-      const first = await planned(lcm, request);
+      const first = await planned(lcm, request, doing);
       if (!isSameChange(first, shown)) return { kind: "planned again", planned: first };
-      doing.onProgress({ done: 0, of: null, words: "making a backup (once per session); esc cancels" });
-      await backUp();
-      const now = await planned(lcm, request);
+      if (!isUnsaved(request)) {
+        doing.onProgress({ done: 0, of: null, words: "making a backup (once per session); esc cancels" });
+        await backUp();
+      }
+      const now = isUnsaved(request) ? first : await planned(lcm, request, doing);
       if (!isSameChange(now, shown)) return { kind: "planned again", planned: now };
       doing.signal.throwIfAborted();
-      // Past this point it cannot be cancelled: it is one transaction.
-      doing.onProgress({ done: 1, of: null, words: "writing" });
-      const words = await write(lcm, now, doing);
-      return words === null
-        ? { kind: "planned again", planned: await planned(lcm, request) }
-        : { kind: "applied", words };
+      const words = await write(lcm, now, { request, backUp, doing });
+      if (words !== null) return { kind: "applied", words };
+      return { kind: "planned again", planned: await planned(lcm, request, doing) };
     });
   },
 
@@ -66,8 +84,26 @@ export const changesAsks = {
   ),
 };
 
-async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange> {
+/** A backup would keep what is forgotten, and a prune makes its own after the archive. */
+const isUnsaved = ({ kind }: ChangeRequest): boolean => kind === "forget" || kind === "prune";
+
+/** Works with the file as a whole, or writes only beside it. */
+async function applyBeside(request: ChangeRequest, shown: PlannedChange, doing: Doing): Promise<Applied> {
+  const now = await changesAsks.planChange({ request }, doing);
+  if (!isSameChange(now, shown)) return { kind: "planned again", planned: now };
+  assert(now.kind === "restore" || now.kind === "backup" || now.kind === "export", "a plan has its request's kind");
+  return { kind: "applied", words: await (now.kind === "export" ? exportNow(now, doing) : doBeside(now, doing)) };
+}
+
+type Planable = Exclude<ChangeRequest, { readonly kind: "restore" | "backup" }>;
+
+async function planned(lcm: Lcm, request: Planable, doing: Doing): Promise<PlannedChange> {
   switch (request.kind) {
+    case "compact":
+    case "prune":
+    case "forget":
+    case "export":
+      return await planWork(lcm, request, doing);
     case "dissolve":
       return { kind: "dissolve", plan: await lcm.planDissolve(request) };
     case "transplant":
@@ -108,11 +144,31 @@ function effectOf(change: PlannedChange): readonly unknown[] {
       return [change.plan];
     case "fix":
       return [{ ...change.plan, revision: 0 }];
+    default:
+      return effectOfWork(change);
   }
 }
 
 /** Applies the plan and reports it as the command line does. Null if the plan was outdated: nothing was changed. */
-async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<string | null> {
+async function write(lcm: Lcm, change: PlannedChange, { request, backUp, doing }: Writing): Promise<string | null> {
+  if (change.kind === "compact" && request.kind === "compact") {
+    const words = await compactNow(lcm, change, request, doing);
+    await indexNew(lcm, doing, "folded");
+    return words;
+  }
+  if (change.kind === "prune") return await pruneNow(lcm, change, backUp, doing);
+  // Past this point it cannot be cancelled: it is one transaction.
+  doing.onProgress({ done: 1, of: null, words: "writing" });
+  return change.kind === "forget" ? await forgetNow(lcm, change) : await writeChange(lcm, change, doing);
+}
+
+interface Writing {
+  readonly request: ChangeRequest;
+  readonly backUp: () => Promise<string | null>;
+  readonly doing: Doing;
+}
+
+async function writeChange(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<string | null> {
   switch (change.kind) {
     case "dissolve": {
       const { conversation, summary, ordinal, purge } = change.plan;
@@ -123,7 +179,7 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       const { source, target, summaries } = change.plan;
       const done = await lcm.store.transplant({ source, target, summaries });
       if (done.kind !== "written") return null;
-      await indexCopies(lcm, doing);
+      await indexNew(lcm, doing, "copied");
       // U, since the change is in the target's history and u shows the source's.
       return withWayBack(transplantedWords(done, target), done.change, "U");
     }
@@ -139,6 +195,8 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       if (done?.kind !== "written") return null;
       return withWayBack(`fixed conversation ${change.plan?.conversation}`, done.change);
     }
+    default:
+      throw new LcmError("invalid", `${change.kind} is not a change of rows`);
   }
 }
 
@@ -147,14 +205,14 @@ const withWayBack = (words: string, change: number, key = "u"): string => `${wor
 const rowsPerStep = 1_000;
 
 /** Brings the search index up to date. Rows that are left are indexed by the next write. */
-async function indexCopies({ store }: Lcm, { signal, onProgress }: Doing): Promise<void> {
+async function indexNew({ store }: Lcm, { signal, onProgress }: Doing, did: string): Promise<void> {
   try {
     const { unindexed: of } = await store.status();
     for (let left = of, done = 0; left > 0 && done < of && !signal.aborted; done += rowsPerStep) {
-      onProgress({ done: 1 + done, of: 1 + of, words: "copied; updating the search index" });
+      onProgress({ done: 1 + done, of: 1 + of, words: `${did}; updating the search index` });
       left = await store.index(rowsPerStep);
     }
   } catch {
-    // The transplant itself has succeeded; the index catches up later.
+    // The change itself has succeeded; the index catches up later.
   }
 }

@@ -11,6 +11,8 @@ import { createScroll, scrolled } from "../widgets/list.ts";
 import type { Progress, Trouble } from "../port.ts";
 import { isSameChange, type ChangeRequest, type PlannedChange } from "./changes-asks.ts";
 import { breakLines } from "../../format/width.ts";
+import { plural } from "../../core/base/format.ts";
+import { workLines, workRefusal } from "./work.ts";
 import { harmless } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";
 
@@ -47,12 +49,17 @@ const shownIn = ({ phase }: Planning): PlannedChange | null =>
 // ── The dialog ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Given<K extends Kind> extends Pick<Module<Planning<K>>, "name" | "title"> {
+  /** Help for the key that applies the plan. */
+  readonly help?: string;
+  /** Whether it changes nothing in the database. */
+  readonly isReading?: true;
   readonly request: (place: Destination<K>) => Planning<K>["request"];
   /** In addition to the shared ones. */
   readonly keys?: readonly Binding<Planning<K>>[];
 }
 
-export function createPlan<K extends Kind>({ name, title, request, keys = [] }: Given<K>): Module<Planning<K>> {
+export function createPlan<K extends Kind>(given: Given<K>): Module<Planning<K>> {
+  const { name, title, request, keys = [], help = "apply the plan, after a backup", isReading } = given;
   const scroll = createScroll<Planning<K>>((state, by, frame) => ({
     ...state,
     top: scrolled(state.top, by, bodyLines(state, frame).length, bodyRows(state, frame)),
@@ -75,13 +82,17 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
       {
         keys: ["y", "enter"],
         short: "apply",
-        help: "apply the plan, after a backup",
-        changes: true,
+        help,
+        ...(isReading === undefined && { changes: true }),
         when: ({ phase }) => !isRefused(phase),
         disabled: ({ phase }) => whyNotYet[phase.kind],
         does: apply,
       },
-      { keys: ["n", "escape", "q"], help: "go back without changing anything", does: cancel },
+      {
+        keys: ["n", "escape", "q"],
+        help: "go back without changing anything; stop what can be stopped",
+        does: cancel,
+      },
       ...scroll.keys,
       ...keys,
     ],
@@ -100,9 +111,7 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
         state: { ...state, phase: { kind: "refused", refusal: failure }, top: 0 },
         notice: {
           tone: "bad",
-          text: isTooLate(state.phase)
-            ? "writing failed; press u to see whether the change was made"
-            : "this cannot be done; nothing was changed",
+          text: failedWords(state.phase),
         },
       }),
       progress: ({ phase, ...state }, { progress }) => ({
@@ -111,6 +120,13 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
     },
     draw,
   };
+}
+
+function failedWords(phase: Phase): string {
+  if (isStoppable(phase)) return "it stopped; what was done before is kept";
+  return isTooLate(phase)
+    ? "writing failed; press u to see whether the change was made"
+    : "this cannot be done; nothing was changed";
 }
 
 const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
@@ -129,7 +145,7 @@ function refusalIn(planned: PlannedChange): Trouble | null {
   if (planned.kind === "transplant" && planned.plan.summaries.length === 0)
     return { message: "nothing to transplant", hint: null };
   if (planned.kind === "fix" && planned.plan === null) return { message: "nothing to fix automatically", hint: null };
-  return null;
+  return workRefusal(planned);
 }
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,11 +174,21 @@ function cancel<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
   const { phase } = state;
   if (isTooLate(phase)) return { state, notice: { tone: "info", text: "too late to cancel: it is being written" } };
   if (isRefused(phase)) return { state, go: { kind: "back" } };
+  if (isStoppable(phase)) return { state, go: { kind: "back" }, notice: { tone: "info", text: stoppedWords(state) } };
   return { state, go: { kind: "back" }, notice: { tone: "info", text: "cancelled: nothing was changed" } };
 }
 
 /** The first step is the backup; after it, nothing can be stopped. */
-const isTooLate = (phase: Phase): boolean => phase.kind === "applying" && phase.progress.done > 0;
+const isTooLate = (phase: Phase): boolean =>
+  phase.kind === "applying" && phase.progress.done > 0 && phase.progress.stops !== true;
+
+const isStoppable = (phase: Phase): boolean => phase.kind === "applying" && phase.progress.stops === true;
+
+function stoppedWords({ phase, request }: Planning): string {
+  if (request.kind === "export") return "stopped: no file was written";
+  const done = phase.kind === "applying" ? phase.progress.done : 0;
+  return `stopped after ${plural(done, "summary", "summaries")}, which ${done === 1 ? "is" : "are"} kept; run it again to continue`;
+}
 
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,6 +227,8 @@ function linesOf(planned: PlannedChange, page: Page): readonly string[] {
       ];
     case "fix":
       return planned.plan === null ? [] : fixLines(page, planned.plan);
+    default:
+      return workLines(planned, page);
   }
 }
 
@@ -226,7 +254,7 @@ function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): r
     case "refused":
       return said(paint.soft(`press esc to go back${otherwise(request, page)}`));
     case "applying":
-      return said(`${spinner(beat)} ${progressWords(phase.progress)} …`);
+      return progressLines(phase.progress, page);
     case "asking": {
       const refusal = refusalIn(phase.planned);
       if (refusal !== null) return ["", ...refusalLines(refusal, page)];
@@ -239,11 +267,41 @@ function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): r
   }
 }
 
-const progressWords = ({ done, of, words }: Progress): string =>
-  of === null ? words : `${words} ${Math.floor((100 * done) / of)}%`;
+/** A bar where the amount is known, the words, and how to stop. */
+function progressLines({ done, of, words, stops }: Progress, page: Page & Partial<Frame>): readonly string[] {
+  const { paint, columns, beat = 0 } = page;
+  const share = of === null ? null : Math.min(1, done / Math.max(1, of));
+  const percent = share === null ? "" : ` ${Math.floor(100 * share)}%`;
+  const line = `${spinner(beat)} ${words}${percent} …${stops === true ? paint.soft("  esc stops it") : ""}`;
+  const cells = Math.floor((share ?? 0) * columns);
+  const bar =
+    share === null || stops !== true ? [] : [`${"█".repeat(cells)}${paint.soft("░".repeat(columns - cells))}`];
+  return ["", ...bar, ...broken(line, page)];
+}
 
+/** Keys that change the plan, where there is room. */
 const otherwise = (request: ChangeRequest, { columns }: Page): string =>
-  request.kind !== "dissolve" || columns < 66 ? "" : ` · x ${request.purge ? "keep" : "also delete"} the summary`;
+  columns < 66
+    ? ""
+    : variants(request)
+        .map((words) => ` · ${words}`)
+        .join("");
+
+function variants(request: ChangeRequest): readonly string[] {
+  switch (request.kind) {
+    case "dissolve":
+      return [`x ${request.purge ? "keep" : "also delete"} the summary`];
+    case "compact":
+      return [
+        `f ${request.isForced ? "leave" : "also"} short runs`,
+        `m ${request.isLocal ? "with the" : "without a"} model`,
+      ];
+    case "prune":
+      return [request.isArchived ? "x delete instead" : "x archive instead"];
+    default:
+      return [];
+  }
+}
 
 function questionOf(request: ChangeRequest): string {
   switch (request.kind) {
@@ -255,5 +313,17 @@ function questionOf(request: ChangeRequest): string {
       return "Undo it?";
     case "fix":
       return "Fix it?";
+    case "compact":
+      return "Fold them?";
+    case "prune":
+      return request.isArchived ? "Archive and delete?" : "Delete permanently?";
+    case "forget":
+      return "Forget it permanently?";
+    case "restore":
+      return "Replace the database?";
+    case "export":
+      return "Write the file?";
+    case "backup":
+      return "Back up?";
   }
 }

@@ -2,11 +2,12 @@
 
 import { messageName, type ConversationId, type MessageId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
-import { goTo, opens, opensIts } from "../contract.ts";
-import type { Asking, Frame, LayerEvent, Module, Step } from "../contract.ts";
+import { goTo, opens } from "../contract.ts";
+import type { Asking, Frame, LayerEvent, Module, Step, Subject } from "../contract.ts";
 import { ends, rule } from "../widgets/draw.ts";
 import { drawField, field, lineOf, type Field } from "../widgets/field.ts";
-import { sharedHelp, type ListAction } from "../keys.ts";
+import { commandKey, commands } from "../commands.ts";
+import type { ListAction } from "../keys.ts";
 import { bound, listKeys, textKeys } from "../widgets/list.ts";
 import { percent, rowsFrom, scrolledBy, startOfText, type Room, type Spot } from "../widgets/pane.ts";
 import type { Arrival, MessagePlace, MessagesPage, ShownMessage } from "./asks.ts";
@@ -58,6 +59,11 @@ const ofSelected =
     return message === null ? { state } : act(state, message, frame);
   };
 
+const subject = (state: MessagesScreen): Partial<Subject> => ({
+  conversation: state.conversation,
+  message: selected(state)?.id ?? null,
+});
+
 const headRows = 2;
 
 export const messagesModule: Module<MessagesScreen> = {
@@ -94,15 +100,15 @@ export const messagesModule: Module<MessagesScreen> = {
       }),
     },
     {
-      keys: [":"],
+      keys: ["#"],
       short: "go to",
       help: "go to a time, a #number or a msg_id",
       disabled: isReader,
       does: (state) => ({ state: { ...state, typing: field() } }),
     },
-    { keys: ["/"], short: "search", help: sharedHelp.search, does: opensIts("search") },
-    { keys: ["s"], short: "summaries", help: sharedHelp.summaries, does: opensIts("summaries") },
-    { keys: ["c"], short: "context", help: sharedHelp.context, does: opensIts("context") },
+    commandKey(commands.search, ["/"], subject, "search"),
+    commandKey(commands.summaries, ["s"], subject, "summaries"),
+    commandKey(commands.context, ["c"], subject, "context"),
     {
       keys: ["f"],
       short: "files",
@@ -118,6 +124,9 @@ export const messagesModule: Module<MessagesScreen> = {
       disabled: none,
       does: ofSelected((state, { id }) => ({ state, asks: [{ kind: "messageSummary", message: id }] })),
     },
+    commandKey(commands.ask, ["A"], subject),
+    commandKey(commands.export, ["e"], subject),
+    commandKey(commands.forget, ["x"], subject),
     {
       keys: ["escape", "q"],
       help: "go back",
@@ -127,6 +136,7 @@ export const messagesModule: Module<MessagesScreen> = {
     ...textKeys(scrolled),
   ],
   title: () => "messages",
+  subject,
   isTyping: ({ typing }) => typing !== null,
   isUnread: ({ page }) => page === null,
   isBusy: ({ whole }) => whole !== null && whole.lines === null,

@@ -5,7 +5,7 @@ import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
 import { dueWords, statusFacts, type Fact } from "../../format/status.ts";
 import { opens, type Frame, type Module } from "../contract.ts";
 import { rule, windowed } from "../widgets/draw.ts";
-import { sharedHelp } from "../keys.ts";
+import { commandKey, commands } from "../commands.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
 import type { One, StatusReport } from "./asks.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -28,6 +28,7 @@ const scroll = createScroll<StatusScreen>((state, by, frame) => ({
   top: scrolled(state.top, by, linesOf(state, frame).length, frame.rows),
 }));
 
+const of = ({ conversation }: StatusScreen) => ({ conversation });
 const history = opens<StatusScreen>(({ conversation }) => ({ kind: "history", conversation }));
 const search = opens<StatusScreen>(({ conversation }) => ({ kind: "search", conversation }));
 
@@ -35,16 +36,20 @@ export const statusModule: Module<StatusScreen> = {
   name: "Status",
   open: (place) => ({ ...place, report: null, trouble: null, isBackingUp: false, top: 0 }),
   keys: [
-    { keys: ["u"], short: "history", help: sharedHelp.history, does: history },
+    { keys: ["u"], short: "history", help: commands.history.help, does: history },
     { keys: ["/", "S"], short: "search", help: "search", does: search },
+    { ...commandKey(commands.compact, ["C"], of, "compact"), when: ({ conversation }) => conversation !== null },
     {
       keys: ["b"],
       short: "backup",
-      help: "back up the database and its files",
+      help: commands.backup.help,
       changes: true,
       disabled: ({ isBackingUp }) => (isBackingUp ? "a backup is being made" : null),
       does: (state) => ({ state: { ...state, isBackingUp: true }, asks: [{ kind: "backUp" }] }),
     },
+    commandKey(commands.restore, ["r"], of, "restore"),
+    commandKey(commands.pruneOld, ["p"], of, "prune"),
+    commandKey(commands.forgetSecret, ["x"], of),
     ...scroll.keys,
   ],
   title: ({ conversation }) => (conversation === null ? "status" : `status of ${conversation}`),

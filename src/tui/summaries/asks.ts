@@ -29,6 +29,8 @@ export interface SummaryTree {
   /** Null if looking for them would be slow. */
   readonly outside: readonly SummaryId[] | null;
   readonly strip: Strip | null;
+  /** Whether there are other conversations. */
+  readonly others: boolean;
 }
 
 interface OfSummary {
@@ -104,6 +106,7 @@ export const summariesAsks = {
       entries,
       outside: isQuick ? await lcm.store.unused(id, outsideMax) : null,
       strip: stripOf(await readStripItems(lcm, entries, signal), conversation.lastMessageAt),
+      others: (await lcm.store.conversations({ limit: 2 })).length > 1,
     };
   }),
   summariesOutside: reads(

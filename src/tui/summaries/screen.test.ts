@@ -73,7 +73,7 @@ function answerTo(ask: Ask, opening?: string): AskAnswer | null {
   switch (ask.kind) {
     case "summaryTree": {
       const strip = stripOf([{ depth: 1, from: at }], at);
-      return { kind: ask.kind, ask, result: { conversation: about, entries, outside: [], strip } };
+      return { kind: ask.kind, ask, result: { conversation: about, entries, outside: [], strip, others: true } };
     }
     case "summarySources":
       return { kind: ask.kind, ask, result: sources };
@@ -142,7 +142,7 @@ describe("the summaries screen", () => {
       ...entries.slice(1),
     ];
     const ask = { kind: "summaryTree", conversation } as const;
-    const result = { conversation: about, entries: dissolved, outside: ["sum_a"], strip: null } as const;
+    const result = { conversation: about, entries: dissolved, outside: ["sum_a"], strip: null, others: true } as const;
     const next = advance(
       summariesModule,
       step.state,
@@ -208,7 +208,7 @@ describe("the summaries screen", () => {
       reasons,
       Array.from({ length: 4 }, () => "these are messages, not a summary"),
     );
-    assert.ok(summariesModule.keys.filter(({ changes }) => changes).length === 4);
+    assert.ok(summariesModule.keys.filter(({ changes }) => changes).length === 6);
   });
 
   it("opens the messages at the selected one, or at the first of a run", () => {

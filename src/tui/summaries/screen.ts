@@ -2,9 +2,9 @@
 
 import { messageName, type MessageId, type SummaryId } from "../../core/model/types.ts";
 import type { Ask } from "../asks.ts";
-import { goTo, opens, opensIts } from "../contract.ts";
+import { goTo, opens } from "../contract.ts";
 import type { Binding, Frame, Module, Destination, Step } from "../contract.ts";
-import { sharedHelp } from "../keys.ts";
+import { commandKey, commands } from "../commands.ts";
 import { createRows, scrolled, seen, startOfList, stayed, textKeys } from "../widgets/list.ts";
 import type { ItemDetail, SummaryPath } from "./asks.ts";
 import { keyOf, outsideKey, parentOf, placeOf, rowsOf } from "./tree.ts";
@@ -28,6 +28,15 @@ const ofSummary = summaryKeys<SummariesScreen>((state) => {
   const row = rowAt(state);
   return row?.kind === "summary" ? row.id : null;
 }, noSummary);
+
+const itself = ({ conversation }: SummariesScreen) => ({ conversation });
+
+/** Transplanting copies the summaries of the whole conversation, whichever is selected. */
+function whyNoCopy({ about, others }: SummariesScreen): string | null {
+  if (about === null) return "still reading";
+  if (about.totals.summaries === 0) return "it has no summaries to copy";
+  return others ? null : "there is no other conversation to copy into";
+}
 
 const list = createRows<SummariesScreen>({
   count: ({ rows }) => rows.length,
@@ -65,17 +74,14 @@ const keys: readonly Binding<SummariesScreen>[] = [
   ofSummary.rewrite,
   ofSummary.dissolve,
   { ...ofSummary.previous, short: "previous" },
-  { keys: ["c"], short: "context", help: sharedHelp.context, does: opensIts("context") },
-  { keys: ["m"], short: "messages", help: sharedHelp.messages, does: opens(messagesOf) },
-  { keys: ["/"], short: "search", help: sharedHelp.search, does: opensIts("search") },
+  commandKey(commands.context, ["c"], itself, "context"),
+  commandKey(commands.compact, ["C"], itself, "compact"),
+  { ...commandKey(commands.messages, ["m"], itself, "messages"), does: opens(messagesOf) },
+  commandKey(commands.search, ["/"], itself, "search"),
   ofSummary.rewrites,
-  {
-    keys: ["R"],
-    help: sharedHelp.repair,
-    changes: true,
-    does: opens(({ conversation }) => ({ kind: "rewrite", conversation, select: { repair: true } })),
-  },
-  { keys: ["u"], help: sharedHelp.history, does: opensIts("history") },
+  commandKey(commands.repair, ["R"], itself),
+  { ...commandKey(commands.transplant, ["t"], itself), disabled: whyNoCopy },
+  commandKey(commands.history, ["u"], itself),
   {
     keys: ["o"],
     help: "go to the summary whose text it carries",
@@ -116,6 +122,7 @@ export const summariesModule: Module<SummariesScreen> = {
     kind,
     conversation,
     about: null,
+    others: false,
     strip: null,
     entries: [],
     outside: null,
@@ -141,8 +148,8 @@ export const summariesModule: Module<SummariesScreen> = {
   ],
   answers: {
     ...ofSummary.answers,
-    summaryTree(state, { conversation: about, entries, outside, strip }, frame) {
-      const next = { ...state, about, entries, strip, outside: outside ?? state.outside, problem: null };
+    summaryTree(state, { conversation: about, entries, outside, strip, others }, frame) {
+      const next = { ...state, about, entries, strip, others, outside: outside ?? state.outside, problem: null };
       return { state: rebuilt(next, frame) };
     },
     summariesOutside: (state, outside, frame) => ({ state: rebuilt({ ...state, outside }, frame) }),

@@ -14,7 +14,7 @@ export function summaryKeys<S extends OfConversation>(
   disabled: (state: S) => string | null,
 ) {
   const key = (
-    words: Pick<Binding<S>, "keys" | "help" | "short" | "changes">,
+    words: Pick<Binding<S>, "keys" | "help" | "short" | "changes" | "asksModel">,
     act: (state: S, summary: SummaryId) => Omit<Step<S>, "state">,
   ): Binding<S> => ({
     ...words,
@@ -30,11 +30,11 @@ export function summaryKeys<S extends OfConversation>(
   return {
     answers,
     rewrite: key(
-      { keys: ["w", "r"], short: "rewrite", help: "rewrite the summary with a model", changes: true },
+      { keys: ["w", "r"], short: "rewrite", help: "rewrite the summary with a model", changes: true, asksModel: true },
       ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { summary } }),
     ),
     rewrites: key(
-      { keys: ["W"], help: "rewrite the summary and everything below it", changes: true },
+      { keys: ["W"], help: "rewrite the summary and everything below it", changes: true, asksModel: true },
       ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { subtree: summary } }),
     ),
     dissolve: key(

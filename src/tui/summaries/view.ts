@@ -27,6 +27,8 @@ export interface SummariesScreen extends Tree, Known {
   readonly conversation: ConversationId;
   /** Null until it is read. */
   readonly about: Conversation | null;
+  /** Whether there are other conversations. */
+  readonly others: boolean;
   readonly strip: Strip | null;
   /** The open rows of the tree. */
   readonly rows: readonly Row[];
