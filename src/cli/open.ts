@@ -36,6 +36,7 @@ import type {
   RestorePlan,
   Summariser,
 } from "./commands/_session.ts";
+import { unseenLogBytes } from "../store/sqlite/read-only.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 import { checkMerge } from "../store/sqlite/merge.ts";
@@ -123,6 +124,7 @@ export function createDatabase(
       return file === undefined ? null : [file.dev, file.ino, file.mtimeNs, log?.mtimeNs, log?.size].join(":");
     },
     isWritable: () => isWritable(path),
+    unseenLogBytes: () => unseenLogBytes(path),
     async open(purpose, { settings: given, ...engine } = {}) {
       const writes = purpose === "write" || purpose === "change" || purpose === "import";
       const busyTimeoutMs = purpose === "look" ? lookTimeoutMs : lockTimeoutMs;
@@ -231,7 +233,7 @@ export async function readPrompts({ values }: ResolvedSettings, named?: string):
 
 function isWritable(path: string): boolean {
   try {
-    accessSync(path, constants.W_OK);
+    for (const needed of [path, dirname(path)]) accessSync(needed, constants.W_OK); // The log is beside the file.
     return true;
   } catch {
     return false; // For any reason, open it read-only.

@@ -1,7 +1,8 @@
 /** Detects what the operating system offers; tests that need more are skipped with a reason. */
 
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { chmodSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 const isWindows = process.platform === "win32";
 
@@ -28,3 +29,25 @@ export function assertPrivate(path: string, mode = 0o600): void {
 /** Whether a process ended by killing itself; Windows reports that as a status. */
 export const wasKilled = (ended: { readonly status: number | null; readonly signal: string | null }): boolean =>
   ended.signal === "SIGKILL" || (isWindows && ended.status === 1);
+
+/** Whether permissions can be tested: Windows has others, and root is subject to none unless it becomes somebody else. */
+export const withoutModes: Missing = isWindows && "Windows has no modes of files";
+
+/** Works as a user who may read this folder and what is in it, but not change it. */
+export async function asReaderOf<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const isRoot = process.geteuid?.() === 0;
+  const nobody = 65_534;
+  chmodSync(folder, 0o555);
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    chmodSync(path, statSync(path).isDirectory() ? 0o555 : 0o444);
+  }
+  chmodSync(dirname(folder), 0o711);
+  if (isRoot) process.seteuid?.(nobody);
+  try {
+    return await work();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+    chmodSync(folder, 0o700);
+  }
+}

@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import type { LcmError } from "../../core/base/errors.ts";
-import { shellPath } from "../../core/base/format.ts";
+import { formatBytes, shellPath } from "../../core/base/format.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Clock, Model } from "../../core/model/store.ts";
 import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
@@ -138,6 +138,8 @@ export interface Database {
   stamp(): string | null;
   /** Whether this process may write to it. */
   isWritable(): boolean;
+  /** The size of its log if this process may not read it, as on a read-only disk; what is in the log is not shown. */
+  unseenLogBytes(): number;
   kind(): "none" | "ours" | "older_program";
   /** Only an import creates a file; otherwise throws `not_found`. */
   open(purpose: Purpose, engine?: Engine): Promise<Lcm>;
@@ -330,7 +332,16 @@ export async function withLcmOnDemand<T>(
   engine: Engine = {},
 ): Promise<T> {
   await adoptIfOlder(session);
-  return await onDemand(async () => await session.database.open(purpose, engine), work);
+  const open = async (): Promise<Lcm> => {
+    const lcm = await session.database.open(purpose, engine);
+    const unseen = session.database.unseenLogBytes();
+    if (unseen > 0)
+      session.note(
+        `the newest changes are not shown: ${session.database.path}-wal (${formatBytes(unseen)}) cannot be used here`,
+      );
+    return lcm;
+  };
+  return await onDemand(open, work);
 }
 
 export async function onDemand<T>(

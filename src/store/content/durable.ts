@@ -3,8 +3,8 @@
  * a rename alone can leave an empty file, or none.
  */
 
-import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 /** Windows cannot open a folder; its file system records names in order. */
@@ -39,8 +39,8 @@ export function renameDurably(from: string, to: string): void {
 }
 
 /** Creates a private folder and what is missing above it, durably. */
-export async function makeFolder(path: string): Promise<void> {
-  const highest = await mkdir(path, { recursive: true, mode: 0o700 });
+export function makeFolder(path: string): void {
+  const highest = mkdirSync(path, { recursive: true, mode: 0o700 });
   if (highest === undefined) return;
   const top = dirname(resolve(highest));
   for (let folder = dirname(resolve(path)); folder.length >= top.length; folder = dirname(folder)) {

@@ -130,7 +130,7 @@ function encode(content: string, encoding: FileEncoding): { readonly bytes: Buff
 async function writeDraft(folder: string, path: string, write: (draft: string) => Promise<void>): Promise<string> {
   const draft = `${path}.${process.pid}.new`;
   try {
-    await makeFolder(dirname(path));
+    makeFolder(dirname(path));
     await checkFolder(resolve(folder), dirname(path));
     await rm(draft, { force: true }); // Of a process that died, or a link.
     await write(draft);

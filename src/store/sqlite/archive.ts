@@ -6,7 +6,6 @@
 import { statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Archived } from "../../core/model/changes.ts";
 import type { ConversationId } from "../../core/model/types.ts";
@@ -17,6 +16,7 @@ import { copyContents, refuseLinks } from "../content/folder.ts";
 import { createSchema } from "./migrate.ts";
 import { columnsOf } from "./pragma.ts";
 import { checkWhole } from "./file-kind.ts";
+import { readOnlyUri } from "./read-only.ts";
 import { inTransaction } from "./runner.ts";
 
 export async function archive(
@@ -34,13 +34,6 @@ export async function archive(
   };
   await writeWhole(to.path, "archive", write, replace);
   return { path: to.path, bytes: statSync(to.path).size, files };
-}
-
-/** A URI that makes SQLite open the file read-only. */
-export function readOnlyUri(path: string): string {
-  const url = pathToFileURL(path);
-  url.searchParams.set("mode", "ro");
-  return url.href;
 }
 
 type Counts = ReadonlyMap<string, number>;

@@ -1,9 +1,9 @@
 /** Checks every text of a database file against its checksum, for those who have only a path, such as a restore. */
 
-import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
 import { damagedTexts } from "../checksums.ts";
 import { identify } from "./file-kind.ts";
+import { openReadOnly } from "./read-only.ts";
 import { createRunner } from "./runner.ts";
 
 const namedMax = 5;
@@ -11,7 +11,7 @@ const namedMax = 5;
 /** Throws `corrupt` if a text is damaged. A file of an earlier format has no checksums, and passes. */
 export function checkTexts(path: string): void {
   if (identify(path) !== "current") return;
-  using db = new DatabaseSync(path, { readOnly: true });
+  using db = openReadOnly(path);
   const runner = createRunner(db);
   const damaged = runner.run(damagedTexts(namedMax + 1));
   runner.forgetStatements();

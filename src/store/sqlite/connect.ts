@@ -1,13 +1,15 @@
 /** Opens a SQLite connection with our settings, creating or migrating the file first. */
 
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import { shellPath } from "../../core/base/format.ts";
 import type { Durability } from "../../core/model/settings.ts";
+import { makeFolder } from "../content/durable.ts";
 import { identify } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
+import { openReadOnly } from "./read-only.ts";
 
 /** Throws `conflict` for a file of the older program, which must be adopted first, and for an outdated one if read-only. */
 export function connect(path: string, readOnly: boolean, durability: Durability = "full"): DatabaseSync {
@@ -28,7 +30,7 @@ export function connect(path: string, readOnly: boolean, durability: Durability 
   }
   if (kind === "empty") makeFolderOf(path);
   const isNew = !existsSync(path);
-  const db = new DatabaseSync(path, { readOnly, timeout: 10 });
+  const db = readOnly ? openReadOnly(path) : new DatabaseSync(path, { timeout: 10 });
   try {
     if (isNew) {
       chmodSync(path, 0o600);
@@ -51,7 +53,7 @@ export function connect(path: string, readOnly: boolean, durability: Durability 
 
 function makeFolderOf(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
   } catch (cause) {
     throw new LcmError("denied", `the folder for ${path} cannot be created: ${errorText(cause)}`, {
       cause,

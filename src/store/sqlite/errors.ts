@@ -54,7 +54,7 @@ function translate(error: unknown): unknown {
       return as(
         "denied",
         "no permission to use the database",
-        "check who owns the file and its folder: both must be writable, even for reading",
+        "check who owns the file and its folder: both must be writable to change anything",
       );
     default:
       return error;

@@ -2,9 +2,9 @@
 
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import { isBusy, isDenied, isRollbackDenied } from "./errors.ts";
+import { immutableUri, openReadOnly } from "./read-only.ts";
 import { columnsOf, pragma, tableNames } from "./pragma.ts";
 import { applicationId, schemaVersion } from "./schema.ts";
 
@@ -75,8 +75,7 @@ export function readDatabase<T>(path: string, read: (db: DatabaseSync) => T): T 
   const hasLog = ["-wal", "-journal"].some(
     (suffix) => (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
   );
-  const immutable = pathToFileURL(path);
-  immutable.searchParams.set("immutable", "1");
+  const immutable = immutableUri(path);
   if (!hasLog) {
     try {
       return readWith(new DatabaseSync(immutable, { readOnly: true }), read);
@@ -88,7 +87,10 @@ export function readDatabase<T>(path: string, read: (db: DatabaseSync) => T): T 
   try {
     return readWith(new DatabaseSync(path, { readOnly: true }), read);
   } catch (error) {
-    if (!isRollbackDenied(error)) throw error;
+    if (!isRollbackDenied(error)) {
+      if (isDenied(error)) return readWith(openReadOnly(path), read);
+      throw error;
+    }
   }
   try {
     readWith(new DatabaseSync(immutable, { readOnly: true }), read);
@@ -123,7 +125,7 @@ export function checkWhole(path: string): void {
       .map((row) => String(Object.values(row)[0]));
   let sentences: readonly string[];
   try {
-    sentences = readWith(new DatabaseSync(path, { readOnly: true }), problems);
+    sentences = readWith(openReadOnly(path), problems);
   } catch (cause) {
     if (isBusy(cause)) throw cause;
     throw unreadable(path, cause);

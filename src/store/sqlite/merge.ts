@@ -9,7 +9,6 @@ import { LcmError } from "../../core/base/errors.ts";
 import { shellPath } from "../../core/base/format.ts";
 import { numbersPerConversation, type ConversationId } from "../../core/model/types.ts";
 import type { Merged } from "../../core/model/store.ts";
-import { readOnlyUri } from "./archive.ts";
 import { filesBeside, type DatabaseLocation } from "./location.ts";
 import { ownedTables } from "../ownership.ts";
 import { copyContents, refuseLinks } from "../content/folder.ts";
@@ -18,6 +17,7 @@ import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text, type Script } from "../script.ts";
 import { identify } from "./file-kind.ts";
+import { readOnlyUri } from "./read-only.ts";
 
 export interface MergeDeps extends DatabaseLocation {
   readonly db: DatabaseSync;

@@ -7,9 +7,11 @@ import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from "
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../../core/base/errors.ts";
+import { formatBytes } from "../../../core/base/format.ts";
 import { renameDurably, syncFile } from "../../content/durable.ts";
 import { copyContents } from "../../content/folder.ts";
 import { contentsNamedIn, holds, recordLost, type NamedContent } from "./contents.ts";
+import { openReadOnly, unseenLogBytes } from "../read-only.ts";
 import { filesBeside, type DatabaseLocation } from "../location.ts";
 
 export async function backUp(
@@ -128,7 +130,17 @@ function isAlive(pid: number): boolean {
 const pagesPerStep = 1 << 30;
 
 export async function copyPages(from: string, to: string): Promise<void> {
-  using source = new DatabaseSync(from, { readOnly: true });
+  const unseen = unseenLogBytes(from);
+  if (unseen > 0) {
+    throw new LcmError(
+      "denied",
+      `the log of ${from}, ${formatBytes(unseen)}, cannot be read, so a copy would be incomplete`,
+      {
+        hint: `copy ${basename(from)} and ${basename(from)}-wal to a folder that you may write to, and use that copy`,
+      },
+    );
+  }
+  using source = openReadOnly(from);
   await backup(source, to, { rate: pagesPerStep });
 }
 

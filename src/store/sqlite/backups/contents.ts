@@ -53,7 +53,7 @@ const lostFile = (backup: string): string => join(filesBeside(backup), "lost.jso
 
 export async function recordLost(backup: string, storageUris: readonly string[]): Promise<void> {
   if (storageUris.length === 0) return;
-  await makeFolder(filesBeside(backup));
+  makeFolder(filesBeside(backup));
   writeFileSync(lostFile(backup), JSON.stringify(storageUris, null, 1), { mode: 0o600 });
   await syncFile(lostFile(backup));
   syncFolder(filesBeside(backup));

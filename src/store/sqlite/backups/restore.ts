@@ -5,7 +5,6 @@
 
 import { chmodSync, copyFileSync, existsSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../../core/base/errors.ts";
 import { makeFolder, renameDurably, syncFile, syncFolder } from "../../content/durable.ts";
 import { bytesOf, copyContents, copyFiles, removeUnnamed } from "../../content/folder.ts";
@@ -15,6 +14,7 @@ import { isLost, pruneSetAside, setAsidePath, unusedPath } from "./copies.ts";
 import { checkTexts } from "../check-texts.ts";
 import { checkWhole, identify, type FileKind } from "../file-kind.ts";
 import { filesBeside, type DatabaseLocation } from "../location.ts";
+import { openReadOnly } from "../read-only.ts";
 import { pragma } from "../pragma.ts";
 import { syncLog } from "../vacuum.ts";
 
@@ -44,7 +44,7 @@ export interface RestoreOptions {
 export async function restore(from: string, to: DatabaseLocation, options: RestoreOptions): Promise<Restored> {
   const { path, filesDir } = to;
   const contents = await verify(from, to, options.isPartialAllowed === true);
-  await makeFolder(dirname(path));
+  makeFolder(dirname(path));
   const condition = conditionOf(path);
   const replaced = condition === "absent" ? null : unusedPath(setAsidePath(path, options.now));
   if (replaced !== null && condition === "whole") await backUp(to, replaced);
@@ -172,6 +172,6 @@ const unavailable = (path: string, cause: unknown): LcmError =>
   });
 
 function pageSizeOf(path: string): number {
-  using db = new DatabaseSync(path, { readOnly: true });
+  using db = openReadOnly(path);
   return pragma(db, "page_size");
 }
