@@ -22,7 +22,7 @@ import { adopt } from "../store/adopt/adopt.ts";
 import { backUp } from "../store/sqlite/backups/backup.ts";
 import { filesLackingIn } from "../store/sqlite/backups/contents.ts";
 import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/backups/copies.ts";
-import { defaultFilesDir } from "../store/sqlite/location.ts";
+import { defaultFilesDir, type DatabaseLocation } from "../store/sqlite/location.ts";
 import { restore } from "../store/sqlite/backups/restore.ts";
 import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../store/sqlite/store.ts";
@@ -133,11 +133,7 @@ export function createDatabase(
       const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
       const readOnly = purpose === "look" || (!writes && !isWritable(path));
-      if (purpose === "look" && isWritable(path) && identify(path) === "outdated") {
-        const upgraded = await openSqliteWorker({ path, filesDir, housekeeping: false });
-        while ((await upgraded.index(1_000)) > 0); // A read-only connection cannot do it.
-        await upgraded.close();
-      }
+      if (purpose === "look" && isWritable(path) && identify(path) === "outdated") await upgrade({ path, filesDir });
       // An import that is run again brings the same rows.
       const durability = durabilityOf(values, purpose === "import" ? "normal" : "full");
       const options = { path, filesDir, readOnly, durability, housekeeping: purpose !== "import", busyTimeoutMs };
@@ -172,6 +168,13 @@ export function createDatabase(
 function kindOf(path: string): ReturnType<Database["kind"]> {
   const found = identifyOrHint(path);
   return found === "older_program" ? found : existsSync(path) && found !== "empty" ? "ours" : "none";
+}
+
+/** A read-only connection cannot do it. */
+async function upgrade(location: DatabaseLocation): Promise<void> {
+  const upgraded = await openSqliteWorker({ ...location, housekeeping: false });
+  while ((await upgraded.index(1_000)) > 0);
+  await upgraded.close();
 }
 
 /** A thread costs more to start than most commands need for their work. */

@@ -1,6 +1,7 @@
 /** Describes backups, and what restoring one replaces. */
 
 import { formatBytes, listed, plural } from "../core/base/format.ts";
+import { oneLine } from "./safe-text.ts";
 import type { Backup } from "./status.ts";
 
 /** `contents` is null unless the file has the current format. */
@@ -53,14 +54,15 @@ export const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
 };
 
 function factsLine({ path, bytes, format, contents, missingFiles }: DatabaseFacts): string {
+  const place = oneLine(path);
   const lacking = missingFiles === 0 ? "" : `; incomplete: ${plural(missingFiles, "stored file")} missing`;
-  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]}${lacking})`;
+  if (contents === null) return `${place} (${formatBytes(bytes)}, ${formatWords[format]}${lacking})`;
   const counts = listed([
     plural(contents.conversations, "conversation"),
     plural(contents.messages, "message"),
     plural(contents.summaries, "summary", "summaries"),
   ]);
-  return `${path} (${formatBytes(bytes)}: ${counts}${lacking})`;
+  return `${place} (${formatBytes(bytes)}: ${counts}${lacking})`;
 }
 
 export const restoredLines = ({ to }: RestorePlan, { files, missing, replaced }: Restored): readonly string[] => [

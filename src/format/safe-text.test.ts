@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { harmless, jsonText, oneLine } from "./safe-text.ts";
+import { harmless, harmlessLine, jsonText, oneLine } from "./safe-text.ts";
 
 describe("stored text", () => {
   it("cannot move the cursor or change a colour", () => {
     const shown = harmless("a\u001b[31mred\u0007\u0000\u009b2J\r\nb\tc\rd");
     assert.equal(shown, "a␛[31mred␇␀�2J\nb\tc␍d");
+  });
+
+  it("keeps only our colours in a line of output, where there are colours", () => {
+    const line = "\u001b[1mbold\u001b[22m \u001b[2Jcleared\u0007";
+    assert.equal(harmlessLine(line, true), "\u001b[1mbold\u001b[22m ␛[2Jcleared␇");
+    assert.equal(harmlessLine(line, false), "␛[1mbold␛[22m ␛[2Jcleared␇");
   });
 
   it("fits on one line", () => {

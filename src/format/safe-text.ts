@@ -1,10 +1,16 @@
 /** Neutralises control characters in stored text, so that it cannot move the cursor or change colours. */
 
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
 /** Shows control characters instead of sending them, including those that reverse the direction of the text around them. */
-export const harmless = (text: string): string =>
-  text
-    .replace(/\r\n/g, "\n")
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, showControl);
+export const harmless = (text: string): string => text.replace(/\r\n/g, "\n").replace(controls, showControl);
+
+/** The same for a line of output, whatever it contains, such as the name of a file: only our own colours pass. */
+export const harmlessLine = (line: string, hasColours: boolean): string =>
+  line
+    .split(hasColours ? /(\u001b\[[\d;]*m)/ : /(?!)/)
+    .map((part, at) => (at % 2 === 1 ? part : part.replace(controls, showControl)))
+    .join("");
 
 const showControl = (character: string): string => {
   const code = character.charCodeAt(0);

@@ -163,7 +163,7 @@ function usageWords({ paint }: Page, usage: UsageTotals): string {
 const backupLines = ({ paint }: Page, backups: readonly Backup[]): readonly string[] =>
   backups.length === 0
     ? ["none"]
-    : backups.map(({ path, bytes }) => `${path} ${paint.soft(`(${formatBytes(bytes)})`)}`);
+    : backups.map(({ path, bytes }) => `${oneLine(path)} ${paint.soft(`(${formatBytes(bytes)})`)}`);
 
 const settingLines = ({ paint }: Page, settings: readonly ChangedSetting[]): readonly string[] =>
   settings.length === 0

@@ -24,7 +24,7 @@ import { checkSound } from "../support/lossless.ts";
 import { contentsOf, copyFixture } from "../support/older-database.ts";
 import { withoutReplacing } from "../support/platform.ts";
 import { createRandom } from "../support/random.ts";
-import { assertFaithful, record } from "../support/recorded-disk.ts";
+import { assertFaithful, record, unlucky } from "../support/recorded-disk.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { turnOf } from "./writer.ts";
 
@@ -283,6 +283,18 @@ const works: Readonly<Record<string, Work>> = {
 };
 
 describe("guarantee 30: a power cut loses nothing", () => {
+  it("the folders of a new database have their names before it is used", { skip: withoutReplacing }, async () => {
+    const [folder, into] = [makeScratch("power-cut"), join(makeScratch("power-cut"), "after")];
+    const recording = record<string>(folder, "none.db");
+    try {
+      await (await openSqlite({ path: join(folder, "new", "folder", "lcm.db"), housekeeping: false })).close();
+    } finally {
+      recording.stop();
+    }
+    recording.cutAt(recording.steps - 1, unlucky, into);
+    assert.ok(existsSync(join(into, "new", "folder")));
+  });
+
   for (const [name, work] of Object.entries(works)) {
     const rounds = Math.ceil(cuts / Object.keys(works).length);
     it(`${name}, cut ${rounds} times`, { skip: withoutReplacing }, async (t) => {

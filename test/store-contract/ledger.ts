@@ -321,7 +321,14 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal(await store.index(100), 0);
       assert.equal((await store.status()).unindexed, 0);
       const integrity = await store.databaseFile?.integrity();
-      const intact = { problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0, unchecked: 0 };
+      const intact = {
+        problems: [],
+        dangling: [],
+        orphanedRows: {},
+        orphanedSearchEntries: 0,
+        unchecked: 0,
+        exposures: [],
+      };
       if (integrity !== undefined) assert.deepEqual(integrity, intact);
     });
   });

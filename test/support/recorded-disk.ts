@@ -328,16 +328,19 @@ function interpose({ observe, synced, committed }: Observer): () => void {
   };
 }
 
+/** A cut after which the disk has only what was synced, or everything. */
+const always = (luck: Luck, state: "oldest" | "newest"): Random =>
+  ({ weighted: (weights: object) => ("everything" in weights ? luck : state) }) as unknown as Random;
+
+export const unlucky = always("nothing", "oldest");
+
 /** The model must know everything that was done: a cut that loses nothing leaves what is really there. */
 export function assertFaithful(
   recording: Pick<Recording<unknown>, "cutAt" | "steps">,
   folder: string,
   into: string,
 ): void {
-  const everything: Pick<Random, "weighted"> = {
-    weighted: (weights) => ("everything" in weights ? "everything" : "newest") as never,
-  };
-  recording.cutAt(recording.steps - 1, everything as Random, into);
+  recording.cutAt(recording.steps - 1, always("everything", "newest"), into);
   const listed = (place: string) =>
     real
       .readdirSync(place, { recursive: true, withFileTypes: true })

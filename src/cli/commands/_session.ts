@@ -21,7 +21,7 @@ import type { Restorable, Restored, RestorePlan } from "../../format/restore.ts"
 import { addOptions, examples, paragraph, type Example, type OptionsOf, type OptionTable } from "./_options.ts";
 import type { Schema } from "./_json.ts";
 import { breakText } from "../../format/width.ts";
-import { jsonText } from "../../format/safe-text.ts";
+import { harmlessLine, jsonText, oneLine } from "../../format/safe-text.ts";
 import type { Output, Page } from "../../format/page.ts";
 
 export type { DatabaseFacts, RestorePlan } from "../../format/restore.ts";
@@ -305,12 +305,14 @@ function createSession(
     bounds: stdout.columns,
     zone: context.zone,
     database,
-    print: (line = "") => void stdout.stream.write(`${line}\n`),
+    print: (line = "") => void stdout.stream.write(`${harmlessLine(line, stdout.colour)}\n`),
     printJson: (_, value) => void stdout.stream.write(jsonText(value)),
     typed,
-    note: (line) =>
-      void stderr.stream.write(breakText(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.columns)),
-    progress: (label) => createProgress(json ? null : stderr, label),
+    note: (line) => {
+      const shown = harmlessLine(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.colour);
+      stderr.stream.write(breakText(shown, stderr.columns));
+    },
+    progress: (label) => createProgress(json ? null : stderr, oneLine(label)),
   };
 }
 

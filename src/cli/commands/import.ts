@@ -26,6 +26,7 @@ import {
   type Session,
 } from "./_session.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { oneLine } from "../../format/safe-text.ts";
 import { breakLines } from "../../format/width.ts";
 
 const flags = {
@@ -206,16 +207,16 @@ function naming(path: string, error: unknown): unknown {
 
 function printOutcome(session: Session, outcome: Outcome): void {
   const { paint, print, note } = session;
-  const { path } = outcome;
+  const path = oneLine(outcome.path);
   if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
-  if (outcome.kind === "merged") return printMerged(session, outcome);
+  if (outcome.kind === "merged") return printMerged(session, { ...outcome, path });
   const { conversation, differing } = outcome;
   if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   const columns = session.context.stdout.columns ?? Infinity;
   for (const line of breakLines(`${path}: ${place}${importedCounts(outcome)}`, columns)) print(line);
-  printMalformed(session, outcome);
+  printMalformed(session, { ...outcome, path });
   printDiffering(session, path, differing);
 }
 

@@ -353,7 +353,14 @@ describe("the order after a fix", () => {
 describe("inspecting the file", () => {
   it("reports problems of the database engine and of references", () => {
     assert.deepEqual(
-      inspectFile({ problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0, unchecked: 0 }),
+      inspectFile({
+        problems: [],
+        dangling: [],
+        orphanedRows: {},
+        orphanedSearchEntries: 0,
+        unchecked: 0,
+        exposures: [],
+      }),
       [],
     );
     const findings = inspectFile({
@@ -361,6 +368,10 @@ describe("inspecting the file", () => {
       dangling: [{ table: "turns", from: "1", to: "conversations" }],
       orphanedRows: { message_parts: 3 },
       orphanedSearchEntries: 2,
+      exposures: [
+        { path: "/home/a b/lcm.db", isToEveryone: true },
+        { path: "/home/lcm-files", isToEveryone: false },
+      ],
       unchecked: 0,
     });
     assert.deepEqual(
@@ -370,6 +381,8 @@ describe("inspecting the file", () => {
         ["dangling_reference", "turns", "lcm restore"],
         ["orphaned_rows", "message_parts", "lcm doctor --fix --apply"],
         ["search_entry_orphaned", "search", "lcm doctor --fix --apply"],
+        ["exposed_file", "/home/a b/lcm.db", "chmod -R go= '/home/a b/lcm.db'"],
+        ["exposed_file", "/home/lcm-files", "chmod -R go= /home/lcm-files"],
       ],
     );
   });

@@ -10,8 +10,9 @@ import { coverage, flatten, reachedFrom } from "../model/summary-graph.ts";
 import { messagesPerPage, restoreMessage } from "../ingest/large-content.ts";
 import { isSummaryId, messageName } from "../model/types.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "../model/types.ts";
-import type { Integrity, Skeleton, Store, SummaryFacts } from "../model/store.ts";
-import { formatCount } from "../base/format.ts";
+import type { Exposure, Integrity } from "../model/database-file.ts";
+import type { Skeleton, Store, SummaryFacts } from "../model/store.ts";
+import { formatCount, shellPath } from "../base/format.ts";
 
 export interface Finding {
   /** An error breaks a guarantee, a warning needs attention, info needs nothing. */
@@ -36,6 +37,7 @@ const remedies = {
   dissolve: (id, summary) => `lcm dissolve ${id} --summary ${summary}`,
   purge: (id, summary) => `lcm dissolve ${id} --summary ${summary} --purge`,
   restore: () => "lcm restore",
+  chmod: (_, path) => `chmod -R go= ${shellPath(path)}`,
 } as const satisfies Readonly<Record<string, (id: ConversationId | null, summary: string) => string | null>>;
 type Remedy = keyof typeof remedies;
 
@@ -70,6 +72,7 @@ const kinds = {
   damaged_file: ["error", "restore"],
   damaged_text: ["error", "restore"],
   checksums_pending: ["info", "none"],
+  exposed_file: ["warning", "chmod"],
 } as const satisfies Readonly<Record<string, readonly [Severity, Remedy]>>;
 
 export type FindingCode = keyof typeof kinds;
@@ -342,7 +345,7 @@ const unused = (id: SummaryId): PendingFinding =>
   finding("unused_summary", id, `${id} is unused: it is not in the context, and no summary was made from it`);
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
-  const { problems, dangling, orphanedRows, orphanedSearchEntries: entries, unchecked } = integrity;
+  const { problems, dangling, orphanedRows, orphanedSearchEntries: entries, unchecked, exposures } = integrity;
   return [
     ...problems.map((problem) => finding("damaged_file", "database", problem)),
     ...dangling.map(({ table, from, to }) => {
@@ -356,8 +359,15 @@ export function inspectFile(integrity: Integrity): readonly Finding[] {
       ? []
       : [finding("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
     ...(unchecked === 0 ? [] : [pendingChecksums(unchecked)]),
+    ...exposures.map(exposed),
   ].map((each) => each(null));
 }
+
+/** A group may share a database on purpose. */
+const exposed = ({ path, isToEveryone }: Exposure): PendingFinding =>
+  isToEveryone
+    ? finding("exposed_file", path, `every user of this machine has access to ${path}`)
+    : finding("exposed_file", path, `other users in its group have access to ${path}`, { severity: "info" });
 
 const pendingChecksums = (rows: number): PendingFinding =>
   finding(

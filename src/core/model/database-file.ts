@@ -39,8 +39,16 @@ export interface Integrity {
   readonly orphanedRows: Readonly<Record<string, number>>;
   /** Search entries whose row is missing. */
   readonly orphanedSearchEntries: number;
+  readonly exposures: readonly Exposure[];
   /** Rows of an earlier version that may have no checksum yet. */
   readonly unchecked: number;
+}
+
+/** A file or folder with something in it that other users may read or write. */
+export interface Exposure {
+  readonly path: string;
+  /** To every user; otherwise only to the file's group, which may be intended. */
+  readonly isToEveryone: boolean;
 }
 
 export interface DanglingReference {

@@ -14,6 +14,7 @@ import { backupPath, unusedPath } from "../sqlite/backups/copies.ts";
 import { rebuildTables, type Rebuilt } from "./rebuild.ts";
 import { formatBytes } from "../../core/base/format.ts";
 import { errcodeOf, retryWhileBusy } from "../sqlite/errors.ts";
+import { locationOf, makePrivate } from "../sqlite/location.ts";
 import { checkWhole, identify, kindOf } from "../sqlite/file-kind.ts";
 
 export type Adopted =
@@ -49,6 +50,7 @@ export async function adopt(path: string, now: string, options: AdoptOptions = {
   await backUpDatabase(path, backup);
   const rebuilt = rebuildOrRollBack(db, path, backup);
   shrink(db);
+  makePrivate(locationOf(path));
   return { kind: "adopted", backup, ...rebuilt };
 }
 

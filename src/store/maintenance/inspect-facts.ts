@@ -186,7 +186,8 @@ export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">
   return { ...found, belowNormal, unindexed: yield* unindexedRows() };
 }
 
-export function* integrity(): Script<Integrity> {
+/** What rows tell; the store adds who may read the file. */
+export function* integrity(): Script<Omit<Integrity, "exposures">> {
   const checked = yield sql`PRAGMA quick_check(20)`;
   const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
   const dangling = yield* all(

@@ -1,6 +1,8 @@
-/** Where the stored content of a database file is kept. */
+/** Where the parts of a database are: the file, its log, its stored content and copies; and who may read them. */
 
+import { chmodSync, lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import type { Exposure } from "../../core/model/database-file.ts";
 
 /** A database file, and the folder with its stored content. */
 export interface DatabaseLocation {
@@ -21,3 +23,46 @@ export const locationOf = (path: string): DatabaseLocation => ({
 
 /** The folder of a backup's stored files. */
 export const filesBeside = (path: string): string => `${path}.files`;
+
+/** The parts of a database that other users may read or write. Windows inherits permissions, so it has none. */
+export function exposuresOf(location: DatabaseLocation): readonly Exposure[] {
+  if (process.platform === "win32") return [];
+  return partsOf(location).flatMap((path) => {
+    const mode = modesBelow(path).reduce((all, each) => all | each.mode, 0);
+    return (mode & 0o077) === 0 ? [] : [{ path, isToEveryone: (mode & 0o007) !== 0 }];
+  });
+}
+
+/** Takes the permissions of others away, as far as this user may. Copies beside it are left alone. */
+export function makePrivate({ path, filesDir }: DatabaseLocation): void {
+  const parts = [path, `${path}-wal`, `${path}-shm`, filesDir].flatMap(modesBelow);
+  try {
+    for (const { path: each, mode } of parts) if ((mode & 0o077) !== 0) chmodSync(each, mode & 0o700);
+  } catch {
+    // Another user owns it; doctor reports it.
+  }
+}
+
+/** The file, its log, its files, and the backups and set-aside copies beside it. */
+function partsOf({ path, filesDir }: DatabaseLocation): readonly string[] {
+  const own = basename(path);
+  const isCopy = (name: string): boolean => name.startsWith(`${own}.backup-`) || name.startsWith(`${own}.set-aside-`);
+  const copies = namesIn(dirname(path)).filter(isCopy);
+  return [path, `${path}-wal`, `${path}-shm`, filesDir, ...copies.map((name) => join(dirname(path), name))];
+}
+
+/** The modes of a file, or of a folder and everything below it; none if there is nothing. Links are not followed. */
+function modesBelow(path: string): readonly { readonly path: string; readonly mode: number }[] {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts === undefined || facts.isSymbolicLink()) return [];
+  const below = facts.isDirectory() ? namesIn(path).map((name) => join(path, name)) : [];
+  return [{ path, mode: facts.mode & 0o777 }, ...below.flatMap(modesBelow)];
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // Removed since, or not ours to look into.
+  }
+}

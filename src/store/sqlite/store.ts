@@ -27,7 +27,7 @@ import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { createHousekeeper } from "./housekeeping.ts";
 import { leftovers } from "./leftovers.ts";
-import { defaultFilesDir, locationOf, type DatabaseLocation } from "./location.ts";
+import { defaultFilesDir, exposuresOf, locationOf, type DatabaseLocation } from "./location.ts";
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, offer, type ScriptQueue } from "./runner.ts";
@@ -145,6 +145,9 @@ function createDatabaseFile(location: DatabaseLocation, db: DatabaseSync, queue:
       return await archive(location, ids, locationOf(to), replace);
     },
     merge: async (from) => await merge({ ...location, db, read: queue.read, write: queue.write }, locationOf(from)),
-    integrity: async () => await queue.read(() => rowSteps.integrity()),
+    integrity: async () => ({
+      ...(await queue.read(() => rowSteps.integrity())),
+      exposures: exposuresOf(location),
+    }),
   };
 }
