@@ -249,7 +249,7 @@ function materialise({ root, folders, files, database }: Step, random: Random, i
     if (folder === undefined) return real.writeFileSync(path, contentOf(files.get(inode) as File), { mode: 0o600 });
     const { synced, pending } = folder;
     const survive = luck === "nothing" ? 0 : luck === "some" ? random.below(pending.length + 1) : pending.length;
-    real.mkdirSync(path, { recursive: true });
+    real.mkdirSync(path, { recursive: true, mode: 0o700 });
     for (const [name, below] of applied(synced, pending.slice(0, survive))) place(below, join(path, name));
   };
   place(root, into);
