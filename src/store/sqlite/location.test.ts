@@ -43,8 +43,10 @@ describe("what others may read", { skip: withoutModes }, () => {
     const backup = `${path}.backup-20261115T083700Z`;
     await backUp(locationOf(path), backup);
     chmodSync(path, 0o644);
-    chmodSync(join(path, "..", "lcm-files", "1"), 0o750);
+    chmodSync(join(path, "..", "lcm-files"), 0o750);
     chmodSync(`${backup}.files`, 0o705);
+    chmodSync(join(path, "..", "lcm-files", "1"), 0o700);
+    writeFileSync(join(path, "..", "lcm-files", "1", "notes.txt"), "", { mode: 0o644 }); // In a folder that is closed.
     symlinkSync("/etc/hostname", join(path, "..", "lcm-files", "link"));
     const store = await openSqlite({ path, readOnly: true });
     const found = (await inspect(store, null)).filter(({ code }) => code === "exposed_file");

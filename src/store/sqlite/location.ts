@@ -28,14 +28,15 @@ export const filesBeside = (path: string): string => `${path}.files`;
 export function exposuresOf(location: DatabaseLocation): readonly Exposure[] {
   if (process.platform === "win32") return [];
   return partsOf(location).flatMap((path) => {
-    const mode = modesBelow(path).reduce((all, each) => all | each.mode, 0);
+    const isOpen = ({ mode }: Mode): boolean => (mode & 0o011) !== 0; // Nobody gets into any other folder.
+    const mode = modesBelow(path, isOpen).reduce((all, each) => all | each.mode, 0);
     return (mode & 0o077) === 0 ? [] : [{ path, isToEveryone: (mode & 0o007) !== 0 }];
   });
 }
 
 /** Takes the permissions of others away, as far as this user may. Copies beside it are left alone. */
 export function makePrivate({ path, filesDir }: DatabaseLocation): void {
-  const parts = [path, `${path}-wal`, `${path}-shm`, filesDir].flatMap(modesBelow);
+  const parts = [path, `${path}-wal`, `${path}-shm`, filesDir].flatMap((part) => modesBelow(part, () => true));
   try {
     for (const { path: each, mode } of parts) if ((mode & 0o077) !== 0) chmodSync(each, mode & 0o700);
   } catch {
@@ -51,12 +52,18 @@ function partsOf({ path, filesDir }: DatabaseLocation): readonly string[] {
   return [path, `${path}-wal`, `${path}-shm`, filesDir, ...copies.map((name) => join(dirname(path), name))];
 }
 
-/** The modes of a file, or of a folder and everything below it; none if there is nothing. Links are not followed. */
-function modesBelow(path: string): readonly { readonly path: string; readonly mode: number }[] {
+interface Mode {
+  readonly path: string;
+  readonly mode: number;
+}
+
+/** The modes of a file, or of a folder and what is in the entered ones below it; none if there is nothing. Follows no links. */
+function modesBelow(path: string, isEntered: (folder: Mode) => boolean): readonly Mode[] {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   if (facts === undefined || facts.isSymbolicLink()) return [];
-  const below = facts.isDirectory() ? namesIn(path).map((name) => join(path, name)) : [];
-  return [{ path, mode: facts.mode & 0o777 }, ...below.flatMap(modesBelow)];
+  const own = { path, mode: facts.mode & 0o777 };
+  const below = facts.isDirectory() && isEntered(own) ? namesIn(path) : [];
+  return [own, ...below.flatMap((name) => modesBelow(join(path, name), isEntered))];
 }
 
 function namesIn(folder: string): readonly string[] {
