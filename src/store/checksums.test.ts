@@ -12,7 +12,9 @@ import { messageName, type ConversationId, type MessageId } from "../core/model/
 import type { Store } from "../core/model/store.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import { adopt } from "./adopt/adopt.ts";
+import { restore } from "./sqlite/backups/restore.ts";
 import { checkTexts } from "./sqlite/check-texts.ts";
+import { locationOf } from "./sqlite/location.ts";
 import { openSqlite } from "./sqlite/store.ts";
 
 const scratch = makeScratch("checksums");
@@ -110,6 +112,11 @@ describe("guarantee 33: damage is noticed", () => {
         if (flip === null) continue;
         flipped.add(flip.words);
         assert.throws(() => checkTexts(path), { code: "corrupt", message: new RegExp(flip.subject) }, flip.words);
+        if (round === 0)
+          await assert.rejects(restore(path, locationOf(join(scratch, "restored", "lcm.db")), { now: at }), {
+            code: "corrupt",
+            message: new RegExp(flip.subject),
+          });
         const store = await openSqlite({ path, housekeeping: false, filesDir: `${scratch}/lcm-files` });
         assert.deepEqual(await damagedIn(store, flip.conversation), [flip.subject], flip.words);
         const expected = each.table === "summaries" ? [] : [flip.subject];
