@@ -20,6 +20,7 @@ import type { PlannedPass } from "./plan-compaction.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 import type { Timestamp } from "../base/time.ts";
+import { LcmError } from "../base/errors.ts";
 
 const folder = makeScratch("compact");
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -844,4 +845,34 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     assert.equal(scripted.calls.length, 4);
     assert.equal((await lcm.spend()).usage.calls, 4);
   });
+});
+
+describe("a store that fails once, in one of several passes", () => {
+  for (const method of ["fold", "messages"] as const) {
+    it(`makes the compaction fail with its reason: ${method}`, async () => {
+      const path = join(folder, `${++databases}.db`);
+      const store = await openSqlite({ path, now: () => clock.now(), housekeeping: false });
+      let isDue = false;
+      const failing: typeof store = {
+        ...store,
+        [method]: async (...args: never[]) => {
+          if (isDue) {
+            isDue = false;
+            throw new LcmError("unavailable", "the disk is full");
+          }
+          return await (store[method] as (...given: never[]) => Promise<unknown>)(...args);
+        },
+      };
+      const { lcm, id, live } = await ground({
+        store: failing,
+        model: createScriptedModel({ behaviour: () => "good" }),
+      });
+      assert.equal(id, (await store.open({ sessionId: "s", sessionKey: "agent:main:s" })).id);
+      await live(40);
+      isDue = true;
+      const report = await lcm.compact({ conversation: id, mode: "sweep" });
+      assert.deepEqual(report.outcome, { kind: "failed", message: "the disk is full" });
+      await store.close();
+    });
+  }
 });

@@ -120,6 +120,46 @@ describe("reading the transcript", () => {
     assert.ok(told.every((event) => lines.includes(jsonText(event))));
   });
 
+  it("moves on after rows of which nothing is stored, and after a turn that is stored already", async () => {
+    const world = await createWorld();
+    say(world, 2);
+    const seen: (string | undefined)[] = [];
+    let isOdd = false;
+    const read: ReadTranscript = async (request) => {
+      seen.push(request.cursor);
+      const page = await world.host.read(request);
+      return page.kind === "page" && isOdd
+        ? { ...page, events: page.events.map((row) => ({ ...row, event: 7 })) }
+        : page;
+    };
+    const cursor = async (): Promise<string | null | undefined> => (await world.family())[0]?.hostCursor;
+    await world.drain(undefined, read);
+    const first = await cursor();
+
+    // Rows that are not entries.
+    say(world, 1);
+    isOdd = true;
+    assert.equal((await world.drain(undefined, read)).messages, 0);
+    const second = await cursor();
+    assert.notEqual(second, first);
+
+    // Rows that are stored, and a turn that is known: the cursor was lost with the process.
+    isOdd = false;
+    say(world, 1);
+    const { lcm } = world;
+    const { id = assert.fail() } = (await world.family())[0] ?? {};
+    const lastKey = String(world.host.segments(key)[0]?.at(-1)?.key);
+    await lcm.store.append(id, [], { turnKey: "turn-1" });
+    const drained = await world.drain({ key: "turn-1", lastKey }, read);
+    assert.equal(drained.turn, "duplicate");
+    assert.equal(drained.messages, 2);
+    const third = await cursor();
+    assert.notEqual(third, second);
+    seen.length = 0;
+    assert.equal((await world.drain(undefined, read)).messages, 0);
+    assert.equal(seen[0], third);
+  });
+
   it("reads a transcript of any length, page by page", async () => {
     const world = await createWorld();
     say(world, 600);

@@ -16,6 +16,7 @@ import {
 import files from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { messageToStore } from "../../../core/messages/codec.ts";
 import { checkSound } from "../../../../test/support/lossless.ts";
@@ -529,6 +530,30 @@ describe("restoring", () => {
       assert.deepEqual((await databaseFileOf(store).integrity()).problems, []);
       await store.close();
     }
+  });
+
+  it("does not mix the log of a damaged database into the restored one", async () => {
+    const backup = await living(["good"]);
+    const path = await living();
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA journal_mode = WAL; CREATE TABLE stale (text TEXT)");
+    for (let row = 0; row < 200; row++) db.exec(`INSERT INTO stale VALUES ('${"x".repeat(2_000)}')`);
+    const log = readFileSync(`${path}-wal`);
+    db.close();
+    truncateSync(path, 20_000);
+    writeFileSync(`${path}-wal`, log);
+    await restore(backup, locationOf(path), { now });
+    assert.deepEqual(textsIn(path), ["good"]);
+    const restored = new DatabaseSync(path);
+    assert.deepEqual(restored.prepare("SELECT name FROM sqlite_schema WHERE name = 'stale'").all(), []);
+    assert.deepEqual(
+      restored
+        .prepare("PRAGMA integrity_check")
+        .all()
+        .map((row) => ({ ...row })),
+      [{ integrity_check: "ok" }],
+    );
+    restored.close();
   });
 
   it("replaces a database of a newer version", async () => {

@@ -1,0 +1,110 @@
+/** What is left on the disk when storing or forgetting a file ends, however it ends. */
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { makeScratch } from "../../test/support/scratch.ts";
+import { LcmError } from "../core/base/errors.ts";
+import type { ContentStore } from "../core/model/content-store.ts";
+import type { ConversationId } from "../core/model/types.ts";
+import { openFolder } from "./content/folder.ts";
+import { isScrubPending } from "./maintenance/forget.ts";
+import { rowSteps, writes } from "./operations.ts";
+import { connect } from "./sqlite/connect.ts";
+import { leftovers } from "./sqlite/leftovers.ts";
+import { createQueue, createRunner } from "./sqlite/runner.ts";
+import { createForgetting, type ScrubDeps } from "./sqlite/scrub.ts";
+import { systemNow } from "./sqlite/store.ts";
+import { saveFile } from "./stored-files.ts";
+import { messageToStore } from "../core/messages/codec.ts";
+
+interface Ground {
+  readonly files: ScrubDeps;
+  readonly conversation: ConversationId;
+  readonly contents: () => readonly string[];
+}
+
+async function onFiles(test: (ground: Ground) => Promise<void>): Promise<void> {
+  const folder = makeScratch("stored-files");
+  const db = connect(join(folder, "lcm.db"), false);
+  const { read, write, retry } = createQueue(createRunner(db), 1_000, () => undefined);
+  let digits = 0;
+  const deps = { now: systemNow, hex16: () => String(++digits).padStart(16, "0"), leftovers };
+  const content = openFolder(join(folder, "files"));
+  const { id: conversation } = await write(() => writes.open(deps, { sessionId: "s" }));
+  const contents = (): readonly string[] =>
+    readdirSync(join(folder, "files"), { recursive: true, encoding: "utf8" }).filter((name) => name.includes("file_"));
+  try {
+    await test({ files: { content, deps, read, write, retry, db, isReadOnly: false }, conversation, contents });
+  } finally {
+    db.close();
+  }
+}
+
+const text = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
+
+describe("storing a file", () => {
+  it("leaves nothing if its row cannot be written, even after the content was put in its place", async () => {
+    await onFiles(async ({ files, conversation, contents }) => {
+      const full = new LcmError("unavailable", "the disk is full");
+      const failing: typeof files.write = async (script) =>
+        await files.write(function* () {
+          yield* script();
+          throw full;
+        });
+      await assert.rejects(saveFile({ ...files, write: failing }, { ...text, conversation, content: "a heron" }), full);
+      assert.deepEqual(contents(), []);
+    });
+  });
+
+  it("has removed its draft when it returns, also if another call has stored the same content", async () => {
+    await onFiles(async ({ files, conversation, contents }) => {
+      let drops = 0;
+      const content: ContentStore = {
+        ...files.content,
+        async put(id, file) {
+          const draft = await files.content.put(id, file);
+          const drop = async (): Promise<void> => {
+            await sleep(20);
+            await draft.drop();
+            drops += 1;
+          };
+          return { ...draft, drop };
+        },
+      };
+      const save = async () => await saveFile({ ...files, content }, { ...text, conversation, content: "a heron" });
+      const [one, other] = await Promise.all([save(), save()]);
+      assert.equal(one.id, other.id);
+      assert.equal(drops, 2);
+      assert.equal(contents().length, 1);
+    });
+  });
+});
+
+describe("a forget that was interrupted after its rows were written", () => {
+  for (const next of ["planForget", "forget"] as const) {
+    it(`is finished before the next ${next} returns`, async () => {
+      await onFiles(async ({ files, conversation }) => {
+        const message = messageToStore(
+          { role: "user", content: "the word is shibboleth" },
+          { key: "k", at: systemNow() },
+        );
+        await files.write(() => writes.append(files.deps, conversation, [{ kind: "message", message }]));
+        const target = { kind: "secret", text: "shibboleth" } as const;
+        const plan = await files.read(() => rowSteps.planForget(files.deps, null, target));
+        await files.write(() => rowSteps.forget(files.deps, null, { ...plan, files: [] }));
+        assert.equal(await files.read(isScrubPending), true);
+        const slowly: typeof files.retry = async (work) => {
+          await sleep(20);
+          return await files.retry(work);
+        };
+        const forgetting = createForgetting({ ...files, retry: slowly });
+        if (next === "planForget") await forgetting.planForget(null, target);
+        else await forgetting.forget(null, { ...plan, files: ["file_0000000000000099"] });
+        assert.equal(await files.read(isScrubPending), false);
+      });
+    });
+  }
+});
