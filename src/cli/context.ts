@@ -58,6 +58,7 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
       return answer === true;
     },
     finish,
+    kill: (signal) => void process.kill(process.pid, signal),
   };
 }
 

@@ -18,13 +18,10 @@ import {
   readOpenclawConfig,
   stateDirectoryIn,
 } from "../models/openclaw-files.ts";
-import { adopt } from "../store/adopt/adopt.ts";
-import { backUp } from "../store/sqlite/backups/backup.ts";
 import { filesLackingIn } from "../store/sqlite/backups/contents.ts";
 import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/backups/copies.ts";
 import { defaultFilesDir, type DatabaseLocation } from "../store/sqlite/location.ts";
-import { restore } from "../store/sqlite/backups/restore.ts";
-import { openSqliteBriefly, openSqliteWorker } from "../store/sqlite/worker.ts";
+import { openSqliteBriefly, openSqliteWorker, runApart } from "../store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type {
   ConfigFile,
@@ -125,25 +122,26 @@ export function createDatabase(
     },
     isWritable: () => isWritable(path),
     unseenLogBytes: () => unseenLogBytes(path),
-    async open(purpose, { settings: given, ...engine } = {}) {
-      const writes = purpose === "write" || purpose === "change" || purpose === "import";
+    async open(purpose, { settings: given, until, ...engine } = {}) {
+      const creates = purpose === "import" || purpose === "merge";
+      const writes = purpose === "write" || purpose === "change" || creates;
       const busyTimeoutMs = purpose === "look" ? lookTimeoutMs : lockTimeoutMs;
       const found = await retryWhileBusy(busyTimeoutMs, kind);
-      if (purpose !== "import" && found === "none") throw missing();
+      if (!creates && found === "none") throw missing();
       const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
       const readOnly = purpose === "look" || (!writes && !isWritable(path));
       if (purpose === "look" && isWritable(path) && identify(path) === "outdated") await upgrade({ path, filesDir });
       // An import that is run again brings the same rows.
-      const durability = durabilityOf(values, purpose === "import" ? "normal" : "full");
-      const options = { path, filesDir, readOnly, durability, housekeeping: purpose !== "import", busyTimeoutMs };
-      const store = await openers[purpose](options);
+      const durability = durabilityOf(values, creates ? "normal" : "full");
+      const options = { path, filesDir, readOnly, durability, housekeeping: !creates, busyTimeoutMs };
+      const store = stoppable(await openers[purpose](options), until);
       // A person at a terminal may just have fixed the key.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
     },
     async adopt() {
       if (kind() === "none") throw missing();
-      return await adopt(path, clock.now());
+      return await runApart("adopt", path, clock.now());
     },
     async checkMerge(from) {
       checkMerge(path, from);
@@ -152,7 +150,7 @@ export function createDatabase(
     async backup(to) {
       if (kind() === "none") throw missing();
       const place = to === undefined ? unusedPath(backupPath(path, clock.now())) : resolve(to);
-      const made = await backUp({ path, filesDir }, place);
+      const made = await runApart("backUp", { path, filesDir }, place);
       return { ...made, pruned: to === undefined ? await pruneBackups(path, made.path) : [] };
     },
     archivePath: () => unusedPath(join(dirname(path), `lcm-archive-${clock.now().slice(0, "2026-02-17".length)}.db`)),
@@ -161,7 +159,7 @@ export function createDatabase(
       await Promise.all(copiesBeside(path).map(async (copy) => ({ ...copy, ...(await outlineOf(copy.path)) }))),
     planRestore: async (from) => await planRestore(from, path),
     restore: async (plan, isPartialAllowed = false) =>
-      await restore(plan.from.path, { path: plan.to, filesDir }, { now: clock.now(), isPartialAllowed }),
+      await runApart("restore", plan.from.path, { path: plan.to, filesDir }, { now: clock.now(), isPartialAllowed }),
   };
 }
 
@@ -182,11 +180,29 @@ const openers = {
   look: openSqliteWorker,
   read: openSqlite,
   search: openSqliteBriefly,
-  serve: openSqliteWorker,
+  apart: openSqliteWorker,
   write: openSqlite,
   change: openSqliteWorker,
   import: openSqlite,
+  merge: openSqliteWorker,
 } as const satisfies Readonly<Record<Purpose, (options: ThreadOptions) => Promise<Store>>>;
+
+/** Ends work after the call under way: each call after it fails. */
+function stoppable(store: Store, until: AbortSignal | undefined): Store {
+  if (until === undefined) return store;
+  const guard = <T extends object>(methods: T): T =>
+    Object.fromEntries(
+      Object.entries(methods).map(([name, method]: [string, (...args: readonly unknown[]) => unknown]) => [
+        name,
+        async (...args: readonly unknown[]) => {
+          if (until.aborted) throw new LcmError("unavailable", "stopped", { cause: until.reason });
+          return await method(...args);
+        },
+      ]),
+    ) as T;
+  const { databaseFile, close, ...methods } = store;
+  return { ...guard(methods), close, ...(databaseFile && { databaseFile: guard(databaseFile) }) };
+}
 
 /** An import produces much short-lived garbage. Without growing the space for it, it is as fast in two thirds of the memory. */
 function boundMemory(): void {

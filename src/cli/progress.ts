@@ -5,14 +5,16 @@ import { formatBytes, formatCount } from "../core/base/format.ts";
 import { cut, widthOf } from "../format/width.ts";
 import type { Output } from "../format/page.ts";
 
+export interface Reached {
+  readonly done: number;
+  readonly of: number;
+  readonly unit: "bytes" | "rows" | "messages" | "conversations" | "summaries";
+  readonly detail?: string;
+}
+
 export interface Progress {
   /** Cheap enough to call for every line of a file. */
-  update(state: {
-    readonly done: number;
-    readonly of: number;
-    readonly unit: "bytes" | "rows" | "conversations" | "passes" | "summaries";
-    readonly detail?: string;
-  }): void;
+  update(state: Reached): void;
   /** For work of unknown length. */
   say(words: string): void;
   /** Clears the line. */
@@ -47,10 +49,7 @@ export function createProgress(
       const now = nowMs();
       if (!isTime(now)) return;
       const share = of > 0 ? Math.min(1, done / of) : 0;
-      const amount =
-        unit === "bytes"
-          ? `${formatBytes(done)} of ${formatBytes(of)}`
-          : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
+      const amount = amountOf({ done, of, unit });
       const more = `${detail === undefined ? "" : `  ${detail}`}${remaining(now - startedMs, share)}`;
       const words = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount}${more}`;
       const room = (output.columns ?? 80) - 1;
@@ -67,6 +66,58 @@ export function createProgress(
       if (isShown) output.stream.write(clearLine);
       isShown = false;
     },
+  };
+}
+
+const amountOf = ({ done, of, unit }: Reached): string =>
+  unit === "bytes"
+    ? `${formatBytes(done)} of ${formatBytes(of)}`
+    : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
+
+export interface ProgressLine {
+  /** A step that shows how far it is. */
+  step(label: string): Progress;
+  /** Shows the time that has passed, unless a step has shown more just now. */
+  tick(): void;
+  clear(): void;
+  /** Shows nothing from now on. */
+  silence(): void;
+  /** How far the latest step came; empty if none counted anything. */
+  reached(): string;
+}
+
+const stepFreshMs = 1_000;
+
+/** The one progress line of a command. */
+export function createProgressLine(output: Output | null, doing: string): ProgressLine {
+  const own = createProgress(output, doing);
+  const startedMs = performance.now();
+  let shownMs = Number.NEGATIVE_INFINITY;
+  let latest: Reached | null = null;
+  let isSilent = false;
+  return {
+    step(label) {
+      const step = createProgress(output, label);
+      const over = (show: () => void): void => {
+        shownMs = performance.now();
+        if (!isSilent) show();
+      };
+      return {
+        update(state) {
+          latest = state;
+          over(() => step.update(state));
+        },
+        say: (words) => over(() => step.say(words)),
+        end: step.end,
+      };
+    },
+    tick() {
+      const now = performance.now();
+      if (!isSilent && now - shownMs > stepFreshMs) own.say(`${Math.floor((now - startedMs) / 1_000)} s`);
+    },
+    clear: own.end,
+    silence: () => void (isSilent = true),
+    reached: () => (latest === null ? "" : [amountOf(latest), latest.detail].filter(Boolean).join(", ")),
   };
 }
 

@@ -324,7 +324,7 @@ export interface Importing {
   readonly open: () => Promise<Lcm>;
   readonly target: ImportTarget;
   /** Gets the number of bytes read. */
-  readonly onProgress: (bytes: number) => void;
+  readonly onProgress: (bytes: number, messagesStored: number) => void;
 }
 
 /** Throws `invalid` if the file is not a transcript, without naming it. */
@@ -333,7 +333,7 @@ export async function importTranscriptFile(file: TranscriptFile, importing: Impo
   const transcript = await openTranscript(file);
   const lines = await recogniseTranscript(transcript.lines);
   if (lines === null && transcript.unreadable.length > 0) throw noTranscript(transcript.unreadable.length);
-  const onLine = (): void => onProgress(transcript.bytesRead());
+  const onLine = (_: number, stored: number): void => onProgress(transcript.bytesRead(), stored);
   const report = lines === null ? nothingImported : await (await open()).import(lines, target, onLine);
   const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
   return { ...report, malformed, torn: transcript.tornAt() };

@@ -12,7 +12,8 @@ import type {
   RewriteResult,
 } from "../../core/maintenance/rewrite.ts";
 import type { Settings } from "../../core/model/settings.ts";
-import { exitInterrupted, failureOf, statusFor } from "../failure.ts";
+import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
+import { orStopped, stoppedBy } from "./_stopping.ts";
 import { textLines } from "../../format/passages.ts";
 import {
   aboutLines,
@@ -165,7 +166,8 @@ export async function rewriteChosen(
   const prompts = await session.context.prompts(options.promptDir);
   const writer = await findWriter(session, options, settings, true);
   const job: Job = { session, options, rewriting, writer, prompts, applying };
-  const work = async (lcm: Lcm): Promise<number> => await planAndRewrite(job, lcm, await choose(lcm));
+  const work = async (lcm: Lcm): Promise<number> =>
+    await planAndRewrite(job, lcm, await orStopped(session.signal, choose(lcm)));
   return await withLcm(session, options.estimate === true ? "read" : "write", work, {
     settings,
     model: writer.watched?.model ?? null,
@@ -206,7 +208,7 @@ async function planAndRewrite(job: Job, lcm: Lcm, { plan: planned, lines, otherw
     const error = failed === null ? {} : { error: failureOf(failed, session.typed) };
     session.printJson(rewritingJson, { dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
   } else printEnd(job, ran.report);
-  const isComplete = !ran.isInterrupted && ran.report.failed === null && ran.report.stopped === null;
+  const isComplete = !ran.isStopped && ran.report.failed === null && ran.report.stopped === null;
   if (!session.json && isComplete) noteAbove(session, await aboveOf(lcm, ran.report), applying);
   return end(job, ran);
 }
@@ -248,7 +250,8 @@ async function run(
     const detail = writer.watched?.wait(nameColumnsMax) ?? (next === undefined ? "" : `d${next.depth} ${next.summary}`);
     progress.update({ done, of: plan.targets.length, unit: "summaries", detail });
   };
-  return await attend(session, progress, tick, async (signal) => {
+  const { signal } = session;
+  return await attend(progress, tick, async () => {
     const report = await lcm.rewriteAll(plan, {
       ...rewriting,
       signal,
@@ -262,8 +265,8 @@ async function run(
         await rewriting.beforeApplying?.();
       },
     });
-    const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
-    return { report, isInterrupted };
+    const isStopped = signal.aborted && report.results.some(({ status }) => status === "unreached");
+    return { report, isStopped };
   });
 }
 
@@ -376,18 +379,17 @@ function printEnd({ session, rewriting, applying }: Job, report: RewriteReport):
 const without = ({ fresh }: RewriteOptions): string => (fresh === true ? " without --fresh" : "");
 
 /** Reports why it stopped early, if it did, and returns the exit status. */
-function end(
-  { session, rewriting, writer, applying }: Job,
-  { report, isInterrupted }: Awaited<ReturnType<typeof run>>,
-) {
+function end({ session, rewriting, writer, applying }: Job, { report, isStopped }: Awaited<ReturnType<typeof run>>) {
   if (report.failed !== null) {
     if (session.json) return statusFor(report.failed);
     throw report.failed;
   }
-  if (isInterrupted) {
+  if (isStopped) {
+    const isInterrupted = stoppedBy(session.signal) === "interrupt";
     const kept = applying ? "applied texts are kept" : "the drafts are kept";
-    session.note(`interrupted: ${kept}; run it again${without(rewriting)} to continue`);
-    return exitInterrupted;
+    const why = isInterrupted ? "interrupted" : "stopped at the time limit";
+    session.note(`${why}: ${kept}; run it again${without(rewriting)} to continue`);
+    return isInterrupted ? exitInterrupted : exitUnavailable;
   }
   if (report.stopped !== null) {
     const { refusal, message } = report.stopped;

@@ -12,15 +12,25 @@ import type { Clock, Model } from "../../core/model/store.ts";
 import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
-import { isBrokenPipe, reportFailure } from "../failure.ts";
-import { createProgress, type Progress } from "../progress.ts";
+import { exitInterrupted, isBrokenPipe, reportFailure } from "../failure.ts";
+import { createProgressLine, type Progress, type ProgressLine } from "../progress.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Backup } from "../../format/status.ts";
 import type { NamedModel } from "../../format/model.ts";
 import type { Restorable, Restored, RestorePlan } from "../../format/restore.ts";
-import { addOptions, examples, paragraph, type Example, type OptionsOf, type OptionTable } from "./_options.ts";
+import {
+  addOptions,
+  examples,
+  paragraph,
+  seconds,
+  type Example,
+  type OptionsOf,
+  type OptionTable,
+} from "./_options.ts";
 import type { Schema } from "./_json.ts";
 import { breakText } from "../../format/width.ts";
+import { longCommand, type LongCommand } from "./_long.ts";
+import { runUntilStopped, stoppedError } from "./_stopping.ts";
 import { harmlessLine, jsonText, oneLine } from "../../format/safe-text.ts";
 import type { Output, Page } from "../../format/page.ts";
 
@@ -59,6 +69,8 @@ export interface CommandContext {
   confirm(question: string): Promise<boolean>;
   /** Called once, with the exit status. */
   finish(status: number): void;
+  /** Ends the process at once, even inside a step that cannot be stopped. */
+  kill(signal: "SIGINT" | "SIGTERM"): void;
 }
 
 /** The host's config file. */
@@ -113,10 +125,11 @@ export interface PromptFiles {
 }
 
 /**
- * A look never writes. A look, a change and what is served run on another thread, and a search may. An import does its
- * own indexing.
+ * A look never writes. Reading `apart`, a look, a change and a merge run on another thread, so that this one can show
+ * progress and be stopped within a long step; a search may. An import and a merge do their own indexing, and may create
+ * the file.
  */
-export type Purpose = "look" | "read" | "search" | "serve" | "write" | "change" | "import";
+export type Purpose = "look" | "read" | "apart" | "search" | "write" | "change" | "import" | "merge";
 
 /** Defaults: the configured settings, no model, the built-in templates. */
 export interface Engine {
@@ -125,6 +138,8 @@ export interface Engine {
   readonly templates?: Templates;
   /** `heeded` where no person may just have fixed the key. */
   readonly breaker?: "heeded" | "ignored";
+  /** Once this is aborted, the store takes no more calls. */
+  readonly until?: AbortSignal;
   /** Lets the model describe large files, each until this signal. */
   readonly describeFilesUntil?: () => AbortSignal;
 }
@@ -189,9 +204,16 @@ export interface Session extends Page {
   /** Prints a remark to stderr: what was left out, what to do next. */
   readonly note: (line: string) => void;
   readonly progress: (label: string) => Progress;
+  /** Shows no progress from now on: the command writes to the terminal itself. */
+  readonly silence: () => void;
+  /** Aborted by Ctrl-C, or by the time limit of a long command. */
+  readonly signal: AbortSignal;
+  /** The signal, if the database takes no more calls once it is aborted; undefined if the command ends its own work. */
+  readonly until: AbortSignal | undefined;
 }
 
 interface CommonOptions {
+  readonly timeout?: number;
   readonly db?: string;
   readonly json?: boolean;
   readonly color: boolean;
@@ -245,7 +267,8 @@ export function defineCommand<const T extends OptionTable = {}>(definition: Comm
       command.argument(argument, what);
       if (choices !== undefined) command.registeredArguments.at(-1)?.choices(choices);
     }
-    addOptions(command, options, exclusive);
+    const isLimited = longCommand(name) !== null && !("timeout" in options);
+    addOptions(command, isLimited ? { ...options, ...timeLimit } : options, exclusive);
     command.addHelpText("after", examples(shown));
     if (notes !== undefined) command.addHelpText("after", paragraph(notes));
     const start = async (session: Session) => await run(session, command.opts<OptionsOf<T>>(), ...command.args);
@@ -253,6 +276,8 @@ export function defineCommand<const T extends OptionTable = {}>(definition: Comm
   };
   return { name, summary, json: definition.json, hidden, add };
 }
+
+const timeLimit = { timeout: ["--timeout <seconds>", "stop after this long", seconds] } as const satisfies OptionTable;
 
 async function act(
   context: CommandContext,
@@ -263,14 +288,48 @@ async function act(
   const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
   const given = { ...context, ...outputs };
   const typed = asTyped(command.parent?.parent?.name(), common.db);
+  const long = longCommand(command.name());
   try {
-    const session = createSession(given, command, await context.database(common.db), typed);
-    const status = await run(session);
+    const line = createProgressLine(common.json === true ? null : given.stderr, long?.doing ?? "");
+    const database = await context.database(common.db);
+    const session = createSession({ context: given, command, database, typed, line });
+    const status = await (long === null ? run(session) : runLong(session, long, common.timeout, { line, run }));
     context.finish(typeof status === "number" ? status : exitOk);
   } catch (error) {
     // The reader of our output is done.
     if (isBrokenPipe(error)) context.finish(exitOk);
     else context.finish(reportFailure(given, common.json === true, error, typed));
+  }
+}
+
+/** Shows its progress, and stops it on Ctrl-C and at its time limit. */
+async function runLong(
+  session: Session,
+  long: LongCommand,
+  timeout: number | undefined,
+  { line, run }: { readonly line: ProgressLine; readonly run: (session: Session) => Promise<number | void> },
+): Promise<number | void> {
+  const { context, json, typed } = session;
+  const { endsItself = false, limitsItself = false } = long;
+  const limits = {
+    interruptible: context.interruptible,
+    timeoutSeconds: limitsItself ? undefined : timeout,
+    endsItself,
+  };
+  const ticker = setInterval(line.tick, tickMs);
+  try {
+    const ending = await runUntilStopped(
+      limits,
+      async (signal) => await run({ ...session, signal, until: endsItself ? undefined : signal }),
+    );
+    if (ending.kind === "done") return ending.value;
+    line.clear();
+    const status = reportFailure(context, json, stoppedError(long, ending.by, timeout, line.reached()), typed);
+    if (ending.isStuck) context.kill(ending.by === "interrupt" ? "SIGINT" : "SIGTERM");
+    return ending.by === "interrupt" ? exitInterrupted : status;
+  } finally {
+    clearInterval(ticker);
+    line.clear();
   }
 }
 
@@ -288,33 +347,41 @@ const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output
 
 const columnsElsewhere = 120;
 
-function createSession(
-  context: CommandContext,
-  command: Command,
-  database: Database,
-  typed: Session["typed"],
-): Session {
+interface SessionParts extends Pick<Session, "context" | "database" | "typed"> {
+  readonly command: Command;
+  readonly line: ProgressLine;
+}
+
+function createSession({ context, command, database, typed, line }: SessionParts): Session {
   const { stdout, stderr } = context;
-  const json = command.optsWithGlobals<CommonOptions>().json === true;
+  const write = ({ stream }: Output, text: string): void => {
+    line.clear();
+    stream.write(text);
+  };
   return {
     context,
     program: command.parent ?? command,
-    json,
+    json: command.optsWithGlobals<CommonOptions>().json === true,
     paint: createPaint(stdout.colour),
     columns: stdout.columns ?? columnsElsewhere,
     bounds: stdout.columns,
     zone: context.zone,
     database,
-    print: (line = "") => void stdout.stream.write(`${harmlessLine(line, stdout.colour)}\n`),
-    printJson: (_, value) => void stdout.stream.write(jsonText(value)),
+    print: (text = "") => write(stdout, `${harmlessLine(text, stdout.colour)}\n`),
+    printJson: (_, value) => write(stdout, jsonText(value)),
     typed,
-    note: (line) => {
-      const shown = harmlessLine(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.colour);
-      stderr.stream.write(breakText(shown, stderr.columns));
+    note: (text) => {
+      const shown = harmlessLine(typed(stderr.colour ? text : stripVTControlCharacters(text)), stderr.colour);
+      write(stderr, breakText(shown, stderr.columns));
     },
-    progress: (label) => createProgress(json ? null : stderr, oneLine(label)),
+    progress: (label) => line.step(oneLine(label)),
+    silence: line.silence,
+    signal: neverAborted,
+    until: undefined,
   };
 }
+
+const neverAborted = new AbortController().signal;
 
 /** Opens the database, runs the work and closes it. Offers to convert an older file first. */
 export async function withLcm<T>(
@@ -334,8 +401,9 @@ export async function withLcmOnDemand<T>(
   engine: Engine = {},
 ): Promise<T> {
   await adoptIfOlder(session);
+  const until = session.until === undefined ? {} : { until: session.until };
   const open = async (): Promise<Lcm> => {
-    const lcm = await session.database.open(purpose, engine);
+    const lcm = await session.database.open(purpose, { ...engine, ...until });
     const unseen = session.database.unseenLogBytes();
     if (unseen > 0)
       session.note(
@@ -369,30 +437,25 @@ export async function adoptIfOlder(session: Session): Promise<void> {
 
 const tickMs = 250;
 
-/** Runs work that may wait long for a model: redraws its progress regularly, and Ctrl-C aborts it cleanly. */
-export async function attend<T>(
-  { context }: Session,
-  progress: Progress,
-  show: () => void,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+/** Runs work that may wait long for a model, and redraws its progress regularly. */
+export async function attend<T>(progress: Progress, show: () => void, work: () => Promise<T>): Promise<T> {
   const ticker = setInterval(show, tickMs);
   try {
-    return await context.interruptible(work);
+    return await work();
   } finally {
     clearInterval(ticker);
     progress.end();
   }
 }
 
-/** Brings the search index up to date; returns the number of rows indexed. */
+/** Brings the search index up to date, unless the command is stopped; returns the number of rows to index. */
 export async function indexAll(session: Session, lcm: Lcm): Promise<number> {
   const rowsPerStep = 1_000;
   const { unindexed: total } = await lcm.store.status();
   const progress = session.progress("indexing for search");
   try {
     // Rows that other programs add meanwhile are theirs to index.
-    for (let left = total, done = 0; left > 0 && done < total; done += rowsPerStep) {
+    for (let left = total, done = 0; left > 0 && done < total && !session.signal.aborted; done += rowsPerStep) {
       progress.update({ done: Math.min(done, total), of: total, unit: "rows" });
       left = await lcm.store.index(rowsPerStep);
     }

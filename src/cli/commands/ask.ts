@@ -134,7 +134,7 @@ async function watch<T>(
     words = progressWords(at);
     show();
   };
-  return await attend(session, progress, show, async (signal) => await work(signal, onProgress));
+  return await attend(progress, show, async () => await work(session.signal, onProgress));
 }
 
 function print(

@@ -3,7 +3,8 @@
 import type { CompactReport, CompactRequest } from "../../core/compaction/compact.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, Refusal } from "../../core/model/types.ts";
+import type { PassReport } from "../../core/compaction/passes.ts";
+import type { Conversation, ConversationId, Refusal } from "../../core/model/types.ts";
 import { builtInTemplates, templateNameOf } from "../../core/prompts/summary.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import { compactionLines, compactionPlanOf, foldedLines, isFolding, isMissed } from "../../format/compact.ts";
@@ -16,6 +17,7 @@ import type { OptionsOf, OptionTable } from "./_options.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { either, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { dueFields, level, modelJson, planned } from "./_shapes.ts";
+import { stoppedBy } from "./_stopping.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { demandModel, demandTemplates, endUnavailable, findWriter, noteInterruptible } from "./_writer.ts";
 import type { SummaryWriter } from "./_writer.ts";
@@ -142,7 +144,7 @@ async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number |
   const { session, options, writer, prompts, applying } = job;
   const conversation = await chosenConversation(lcm, name);
   const request = requestOf(conversation.id, options);
-  const planned = await lcm.planCompaction(request);
+  const planned = await planWith(session, lcm, conversation, request);
   if (prompts !== null) {
     // On the way to a target, passes may reach any depth.
     const used = new Set(planned.passes.map(({ depth }) => templateNameOf(depth)));
@@ -169,6 +171,18 @@ async function planAndApply(job: Job, lcm: Lcm, name?: string): Promise<number |
   return exitInterrupted;
 }
 
+/** Reads the whole context, which takes seconds for a long one. */
+async function planWith(session: Session, lcm: Lcm, { totals }: Conversation, request: CompactRequest) {
+  const progress = session.progress("planning");
+  let done = 0;
+  const show = (): void => progress.update({ done, of: totals.contextMessages, unit: "messages" });
+  const onPass = ({ depth, sources }: PassReport): void => {
+    done += depth === 0 ? sources : 0;
+    show();
+  };
+  return await attend(progress, show, async () => lcm.planCompaction({ ...request, signal: session.signal, onPass }));
+}
+
 const requestOf = (conversation: ConversationId, options: CompactOptions): CompactRequest => ({
   conversation,
   mode: options.until === undefined ? (options.mode ?? "sweep") : "until_under",
@@ -187,32 +201,29 @@ const requestOf = (conversation: ConversationId, options: CompactOptions): Compa
 const nameColumnsMin = 14;
 const columnsBesideName = 72;
 
-async function run({ session, options, writer }: Job, lcm: Lcm, request: CompactRequest, plan: ShownCompaction) {
+async function run({ session, writer }: Job, lcm: Lcm, request: CompactRequest, plan: ShownCompaction) {
   const { clock, stderr } = session.context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
-  let done = 0;
-  let saved = 0;
-  let depth = 0;
+  const foldedIn = (passes: readonly Pick<PassReport, "depth" | "sources">[]): number =>
+    passes.reduce((sum, { depth, sources }) => sum + (depth === 0 ? sources : 0), 0);
+  const planned = foldedIn(plan.passes);
+  const passes: PassReport[] = [];
   const show = (): void => {
-    const of = Math.max(done, plan.passes.length);
+    const done = foldedIn(passes);
     const wait = writer.watched?.wait(Math.max(nameColumnsMin, (stderr.columns ?? 0) - columnsBesideName)) ?? null;
-    const detail = wait ?? `d${depth}, ${formatCount(saved)} tokens saved`;
-    progress.update({ done, of, unit: "passes", detail });
+    const saved = passes.reduce((sum, pass) => sum + pass.sourceTokens - pass.tokens, 0);
+    const detail = wait ?? `d${passes.at(-1)?.depth ?? 0}, ${formatCount(saved)} tokens saved`;
+    progress.update({ done, of: Math.max(done, planned), unit: "messages", detail });
   };
-  return await attend(session, progress, show, async (interruption) => {
-    const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(Math.ceil(options.timeout * 1_000))];
-    const result = await lcm.compact({
-      ...request,
-      signal: AbortSignal.any([interruption, ...deadline]),
-      onPass(pass) {
-        done += 1;
-        saved += pass.sourceTokens - pass.tokens;
-        depth = pass.depth;
-        show();
-      },
-    });
-    const isInterrupted = interruption.aborted && result.outcome.kind === "bounded";
+  return await attend(progress, show, async () => {
+    const { signal } = session;
+    const onPass = (pass: PassReport): void => {
+      passes.push(pass);
+      show();
+    };
+    const result = await lcm.compact({ ...request, signal, onPass });
+    const isInterrupted = signal.aborted && stoppedBy(signal) === "interrupt" && result.outcome.kind === "bounded";
     return { result, isInterrupted, tookMs: timestampToMs(clock.now()) - started };
   });
 }
@@ -223,6 +234,7 @@ function end(job: Job, plan: ShownCompaction, result: CompactReport): number {
   const hint = hintAfter(job, plan, result);
   if (hint === null) {
     if (!session.json) session.print(oneLine(result.message));
+    if (session.signal.aborted) session.note("run it again to continue");
     return exitOk;
   }
   const isUnmentioned = result.outcome.kind === "bounded" && isMissed(plan, result.tokensAfter);

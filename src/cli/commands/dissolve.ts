@@ -65,7 +65,7 @@ export const dissolveCommand = defineCommand({
         hint: "pass --summary ID; list summaries with `lcm dag CONVERSATION`",
       });
     }
-    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+    return await withLcm(session, applying ? "change" : "apart", async (lcm) => {
       const summary = await findSummary(lcm, given);
       const conversation = await chosenConversation(lcm, name, summary);
       const plan = await lcm.planDissolve({ conversation: conversation.id, summary: summary.id, purge });

@@ -77,7 +77,7 @@ export const doctorCommand = defineCommand({
     if (applying && !fix) {
       throw new LcmError("invalid", "--apply needs --fix", { hint: "pass --fix --apply" });
     }
-    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+    return await withLcm(session, applying ? "change" : "apart", async (lcm) => {
       const only = name === undefined ? null : await lcm.find(name);
       const found = await examine(session, lcm, only);
       if (!session.json) await printFindings(session, lcm, found, verbose);
@@ -98,7 +98,7 @@ async function examine(session: Session, lcm: Lcm, only: Conversation | null): P
   const settings = await session.context.settings();
   const progress = session.progress("checking");
   const { findings, checked } = await lcm
-    .examine(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
+    .examine(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "messages" }))
     .finally(() => progress.end());
   return {
     sound: isSound(findings),

@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
-import type { ConversationId } from "../../core/model/types.ts";
+import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
 import { anything, either, list, object, record, text, whole } from "./_json.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
@@ -37,13 +37,14 @@ export const exportCommand = defineCommand({
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await chosenConversation(lcm, name);
       const counter: Exported = { lines: 0, incomplete: [] };
-      const text = countedLines(lcm, conversation.id, counter);
+      const text = watched(session, conversation, counter, countedLines(lcm, conversation.id, counter));
       if (output === undefined) {
+        if (session.context.stdout.isTerminal) session.silence();
         const written = session.json ? asDocument(text, conversation.id, counter) : text;
         await pipeline(Readable.from(written), session.context.stdout.stream, { end: false });
         return session.json ? statusOf(counter) : noteIncomplete(session, counter);
       }
-      await writeWhole(text, output);
+      await writeWhole(text, output, session.signal);
       if (session.json) {
         session.printJson(fileJson, { conversation: conversation.id, path: output, ...counter });
         return statusOf(counter);
@@ -53,6 +54,21 @@ export const exportCommand = defineCommand({
     });
   },
 });
+
+/** Shows how far it is. */
+async function* watched(
+  session: Session,
+  { totals }: Conversation,
+  counter: Exported,
+  text: AsyncIterable<string>,
+): AsyncGenerator<string> {
+  const progress = session.progress("writing");
+  for await (const lines of text) {
+    progress.update({ done: Math.min(counter.lines, totals.messages), of: totals.messages, unit: "messages" });
+    yield lines;
+  }
+  progress.end();
+}
 
 function noteIncomplete(session: Session, exported: Exported): number {
   for (const { subject, reason } of exported.incomplete) session.note(`${subject} is incomplete: ${reason}`);

@@ -59,7 +59,7 @@ export const forgetCommand = defineCommand({
 async function forget(session: Session, options: ForgetOptions, name?: string): Promise<void> {
   const applying = isApplying(options);
   const target = await targetOf(session, options);
-  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+  return await withLcm(session, applying ? "change" : "apart", async (lcm) => {
     const scope = name === undefined ? null : (await lcm.find(name)).id;
     const plan = await planForget(lcm.store, scope, target);
     if (!session.json) await printPlan(session, lcm, plan);

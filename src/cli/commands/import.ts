@@ -121,7 +121,7 @@ async function importAll(session: Session, options: ImportOptions, ...paths: rea
   };
   return await withLcmOnDemand(
     session,
-    "import",
+    databases.size === 0 ? "import" : "merge",
     work,
     options.describeFiles === true ? await describing(session) : {},
   );
@@ -151,7 +151,7 @@ type Outcome = { readonly path: string } & (
 const isClean = (outcome: Outcome): boolean =>
   outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind !== "refused";
 
-/** One statement, so it cannot report progress. */
+/** One statement, so it cannot report how far it is. */
 async function importDatabase(
   session: Session,
   open: () => Promise<Lcm>,
@@ -182,8 +182,11 @@ async function importFile(
     ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
     ...(options.agent === undefined ? {} : { agentId: options.agent }),
   };
-  const onProgress = (done: number): void =>
-    Number.isFinite(bytes) ? progress.update({ done, of: bytes, unit: "bytes" }) : progress.say(formatBytes(done));
+  const onProgress = (done: number, stored: number): void => {
+    const detail = `${plural(stored, "message")} stored`;
+    if (Number.isFinite(bytes)) progress.update({ done, of: bytes, unit: "bytes", detail });
+    else progress.say(`${formatBytes(done)}  ${detail}`);
+  };
   try {
     return { kind: "imported", path, ...(await importTranscriptFile(file, { open, target, onProgress })) };
   } catch (error) {

@@ -40,7 +40,7 @@ export const mcpCommand = defineCommand({
     if (context.isInteractive)
       session.note("this command is for MCP clients, not for a terminal; press Ctrl-D to end it");
     const connection = createConnection(database, async () =>
-      database.open("serve", await engineOf(context, resolved, say)),
+      database.open("apart", await engineOf(context, resolved, say)),
     );
     try {
       await context.serveMcp({

@@ -93,7 +93,7 @@ export const pruneCommand = defineCommand({
 async function pruneAll(session: Session, options: PruneCommandOptions, ...names: readonly string[]): Promise<void> {
   const applying = isApplying(options);
   const archive = archivePath(options, applying);
-  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+  return await withLcm(session, applying ? "change" : "apart", async (lcm) => {
     const request = await requestOf(session, lcm, options, names);
     const plan = await lcm.planPrune(request);
     if (!session.json) printPlan(session, plan, options);

@@ -50,7 +50,7 @@ export const transplantCommand = defineCommand({
     "has copies of these summaries, nothing is copied (exit status 4).",
   async run(session, options, from, into) {
     const applying = isApplying(options);
-    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+    return await withLcm(session, applying ? "change" : "apart", async (lcm) => {
       const [source, target] = [await lcm.find(from), await lcm.find(into)];
       const plan = await lcm.planTransplant(source.id, target.id);
       const show = (planned: Transplantation): void => {

@@ -49,7 +49,7 @@ export const undoCommand = defineCommand({
     const given = name === undefined ? null : changeNumber(name);
     const summary = summaryOf(options.summary);
     const isAsking = !applying && given === null && options.dryRun !== true && mayAsk(session);
-    return await withLcm(session, applying || isAsking ? "write" : "read", async (lcm) => {
+    return await withLcm(session, applying || isAsking ? "change" : "apart", async (lcm) => {
       const plan = await lcm.planUndo(given ?? (await newestChange(lcm, summary)), summary);
       if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
       if (plan.obstacles.length > 0) return refuse(session, applying, plan);

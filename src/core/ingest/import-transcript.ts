@@ -56,7 +56,7 @@ export async function importTranscript(
   deps: IngestDeps & { readonly clock: Clock },
   source: AsyncIterable<SourceLine>,
   target: ImportTarget,
-  onProgress: (position: number) => void = () => undefined,
+  onProgress: (position: number, messagesStored: number) => void = () => undefined,
 ): Promise<ImportReport> {
   const { store } = deps;
   const now = deps.clock.now();
@@ -87,7 +87,7 @@ export async function importTranscript(
 
   for await (const line of recognised) {
     const isFull = batches.add(line, readLine(line, now));
-    onProgress(line.position);
+    onProgress(line.position, totals.messages);
     if (isFull) await write(batches.take());
   }
   await write(batches.take());

@@ -376,6 +376,7 @@ const pendingChecksums = (rows: number): PendingFinding =>
     `${formatCount(rows)} rows have no checksum yet; they get one while a host runs`,
   );
 
+/** In conversations, or in messages where these are read. */
 export interface InspectProgress {
   readonly conversation: ConversationId;
   readonly done: number;
@@ -388,7 +389,10 @@ export interface Inspection {
   readonly checked: { readonly conversations: number; readonly messages: number; readonly summaries: number };
 }
 
-/** Inspects one conversation, or all of them and the file, and rebuilds every message with its moved content. */
+/**
+ * Inspects one conversation, or all of them and the file, and rebuilds every message with its moved content. Progress
+ * counts messages.
+ */
 export async function examine(
   store: Store,
   only: ConversationId | null,
@@ -397,9 +401,13 @@ export async function examine(
   const integrity = only === null ? await store.databaseFile?.integrity() : undefined;
   const findings: Finding[][] = integrity === undefined ? [] : [[...inspectFile(integrity)]];
   const checked = { conversations: 0, messages: 0, summaries: 0 };
-  for await (const id of eachConversation(store, only, onProgress)) {
+  const all = await store.conversations({ includeHidden: true });
+  const of = all.reduce((sum, { id, totals }) => sum + (only === null || id === only ? totals.messages : 0), 0);
+  for await (const id of eachConversation(store, only, () => undefined)) {
+    const onRead = (read: number): void => onProgress({ conversation: id, done: checked.messages + read, of });
+    onRead(0);
     const skeleton = await store.skeleton(id);
-    const texts = [...(await unreadable(store, id)), ...(await damagedSummaries(store, skeleton))];
+    const texts = [...(await unreadable(store, id, onRead)), ...(await damagedSummaries(store, skeleton))];
     findings.push([...inspectConversation(skeleton), ...texts]);
     checked.conversations += 1;
     checked.messages += skeleton.recounted.messages;
@@ -424,9 +432,13 @@ export async function* eachConversation(
   }
 }
 
-async function unreadable(store: Store, id: ConversationId): Promise<readonly Finding[]> {
+async function unreadable(
+  store: Store,
+  id: ConversationId,
+  onRead: (messages: number) => void,
+): Promise<readonly Finding[]> {
   const all: Finding[] = [];
-  for (let afterSeq = 0; ;) {
+  for (let afterSeq = 0, read = 0; ;) {
     const page = await store.messages({ conversation: id, afterSeq, limit: messagesPerPage });
     const isLast = page.length < messagesPerPage;
     const upto = isLast ? Number.MAX_SAFE_INTEGER : (page.at(-1)?.seq ?? afterSeq);
@@ -446,6 +458,7 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
         all.push(finding("unreadable_message", subject, problem)(id));
       }
     }
+    onRead((read += page.length));
     if (isLast) return all;
   }
 }

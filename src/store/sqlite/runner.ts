@@ -4,6 +4,7 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Store } from "../../core/model/store.ts";
 import type { Row, Script, Statement, StoreMethod, Transactions } from "../script.ts";
 import { retryWhileBusy } from "./errors.ts";
@@ -66,10 +67,21 @@ export interface ScriptQueue extends Transactions {
   readonly settled: () => Promise<unknown>;
 }
 
+/** How long calls may follow each other before the thread does something else. */
+const turnMs = 20;
+
 /** Waits for the locks of other processes; the writes of this one run one after another. */
 export function createQueue(runner: Runner, busyTimeoutMs: number, onWritten: () => void): ScriptQueue {
   let writing: Promise<unknown> = Promise.resolve();
-  const retry = <T>(work: () => T): Promise<T> => retryWhileBusy(busyTimeoutMs, work);
+  let turnedMs = performance.now();
+  /** Calls never leave the thread by themselves, so a long loop of them would keep signals and timers waiting. */
+  const retry = async <T>(work: () => T): Promise<T> => {
+    if (performance.now() - turnedMs > turnMs) {
+      await nextTurn();
+      turnedMs = performance.now();
+    }
+    return await retryWhileBusy(busyTimeoutMs, work);
+  };
   return {
     retry,
     settled: () => writing,

@@ -5,6 +5,8 @@ import { LcmError, type ErrorCode } from "../../core/base/errors.ts";
 import type { Store } from "../../core/model/store.ts";
 import { openSqlite, systemNow, type SqliteOptions } from "./store.ts";
 import { formatCount } from "../../core/base/format.ts";
+import { backUp } from "./backups/backup.ts";
+import { restore } from "./backups/restore.ts";
 import { retryWhileBusy } from "./errors.ts";
 import { databaseFileOf, type DatabaseFile } from "../../core/model/database-file.ts";
 import type { StoreMethod } from "../script.ts";
@@ -20,6 +22,23 @@ export interface ThreadStart {
   readonly options: ThreadOptions;
   /** Whether a database of the older program is adopted first. */
   readonly isAdopting: boolean;
+}
+
+/** Work on whole files that takes one long step, in a thread that does nothing else. */
+const jobs = {
+  adopt: async (...args: Parameters<typeof import("../adopt/adopt.ts").adopt>) =>
+    await (await import("../adopt/adopt.ts")).adopt(...args),
+  backUp,
+  restore,
+} as const;
+
+export type JobName = keyof typeof jobs;
+export type JobArguments<Name extends JobName> = Parameters<(typeof jobs)[Name]>;
+export type JobResult<Name extends JobName> = Awaited<ReturnType<(typeof jobs)[Name]>>;
+
+export interface JobStart {
+  readonly lcmJob: JobName;
+  readonly args: readonly unknown[];
 }
 
 export type MethodName = StoreMethod | keyof DatabaseFile;
@@ -49,7 +68,19 @@ const adoptionMsMax = 30 * 60_000;
 const isThreadStart = (data: unknown): data is ThreadStart =>
   typeof data === "object" && data !== null && "lcmThread" in data;
 
+const isJobStart = (data: unknown): data is JobStart => typeof data === "object" && data !== null && "lcmJob" in data;
+
 if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerData);
+if (parentPort !== null && isJobStart(workerData)) void runJob(parentPort, workerData);
+
+async function runJob(port: MessagePort, { lcmJob, args }: JobStart): Promise<void> {
+  try {
+    const value: unknown = await (jobs[lcmJob] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+    port.postMessage({ id: 0, kind: "value", value } satisfies Reply);
+  } catch (error) {
+    port.postMessage({ id: 0, kind: "error", error: failureOf(error) } satisfies Reply);
+  }
+}
 
 function serve(port: MessagePort, { options, isAdopting }: ThreadStart): void {
   const report = (message: string): void => port.postMessage({ kind: "report", message } satisfies Reply);

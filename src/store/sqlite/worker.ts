@@ -11,7 +11,18 @@ import { databaseFileMethods, methods } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled, cancelled } from "../search/limits.ts";
 import { openSqlite } from "./store.ts";
 import { threadUrl } from "./thread.ts";
-import type { Call, Failure, MethodName, Reply, ThreadOptions, ThreadStart } from "./thread.ts";
+import type {
+  Call,
+  Failure,
+  JobArguments,
+  JobName,
+  JobResult,
+  JobStart,
+  MethodName,
+  Reply,
+  ThreadOptions,
+  ThreadStart,
+} from "./thread.ts";
 
 /** How long past its limit a search may still return what it has found so far. */
 const graceMs = 10;
@@ -69,6 +80,25 @@ export async function openSqliteBriefly(options: ThreadOptions): Promise<Store> 
       await store.close();
     },
   };
+}
+
+/** Runs one long step in a thread of its own, so that this one is free meanwhile. */
+export async function runApart<Name extends JobName>(
+  name: Name,
+  ...args: JobArguments<Name>
+): Promise<JobResult<Name>> {
+  const worker = new Worker(threadUrl, { workerData: { lcmJob: name, args } satisfies JobStart });
+  try {
+    const reply = await new Promise<Reply>((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", reject);
+      worker.once("exit", () => reject(new LcmError("unavailable", "the thread ended unexpectedly")));
+    });
+    if (reply.kind === "error") throw errorOf(reply.error);
+    return (reply.kind === "value" ? reply.value : null) as JobResult<Name>;
+  } finally {
+    await worker.terminate();
+  }
 }
 
 interface Thread {
