@@ -46,10 +46,10 @@ describe("progress", () => {
   it("shortens the bar to make room for details", () => {
     const { progress, clock, written } = createTerminal(80);
     clock.ms = 10_000;
-    progress.update({ done: 3, of: 12, unit: "messages", detail: "d0, 48,300 tokens saved" });
+    progress.update({ done: 3, of: 12, unit: "messages", detail: "d0, −48,300 tokens" });
     assert.match(
       written(),
-      /importing… {2}█{2,4}░{6,12} {3}25% {2}3 of 12 messages {2}d0, 48,300 tokens saved {2}30 s left$/,
+      /importing… {2}█{2,4}░{6,12} {3}25% {2}3 of 12 messages {2}d0, −48,300 tokens {2}30 s left$/,
     );
   });
 

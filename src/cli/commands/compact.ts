@@ -213,7 +213,7 @@ async function run({ session, writer }: Job, lcm: Lcm, request: CompactRequest, 
     const done = foldedIn(passes);
     const wait = writer.watched?.wait(Math.max(nameColumnsMin, (stderr.columns ?? 0) - columnsBesideName)) ?? null;
     const saved = passes.reduce((sum, pass) => sum + pass.sourceTokens - pass.tokens, 0);
-    const detail = wait ?? `d${passes.at(-1)?.depth ?? 0}, ${formatCount(saved)} tokens saved`;
+    const detail = wait ?? `d${passes.at(-1)?.depth ?? 0}, −${formatCount(saved)} tokens`;
     progress.update({ done, of: Math.max(done, planned), unit: "messages", detail });
   };
   return await attend(progress, show, async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { int, sql } from "../script.ts";
+import { count, int, sql } from "../script.ts";
 import type { Script } from "../script.ts";
-import { createRunner } from "./runner.ts";
+import { createQueue, createRunner } from "./runner.ts";
 
 describe("a script that yields a list of statements", () => {
   const db = new DatabaseSync(":memory:");
@@ -25,5 +25,16 @@ describe("a script that yields a list of statements", () => {
     }
     assert.throws(() => runner.atomically("BEGIN IMMEDIATE", script()), /UNIQUE/);
     assert.equal(db.prepare("SELECT count(*) AS rows FROM t").get()?.["rows"], 2);
+  });
+});
+
+describe("a long loop of calls", () => {
+  it("lets timers and signals through", async () => {
+    const queue = createQueue(createRunner(new DatabaseSync(":memory:")), 1_000, () => undefined);
+    let hasFired = false;
+    setTimeout(() => (hasFired = true), 1);
+    let calls = 0;
+    while (!hasFired && calls < 1_000_000) calls += await queue.read(() => count(sql`SELECT 1`));
+    assert.ok(hasFired, `${calls} calls, and no timer had its turn`);
   });
 });
