@@ -200,7 +200,8 @@ function stoppable(store: Store, until: AbortSignal | undefined): Store {
         },
       ]),
     ) as T;
-  const { databaseFile, close, ...methods } = store;
+  const { databaseFile, ...methods } = store;
+  const close = async (): Promise<void> => await store.close();
   return { ...guard(methods), close, ...(databaseFile && { databaseFile: guard(databaseFile) }) };
 }
 

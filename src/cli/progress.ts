@@ -76,14 +76,14 @@ const amountOf = ({ done, of, unit }: Reached): string =>
 
 export interface ProgressLine {
   /** A step that shows how far it is. */
-  step(label: string): Progress;
+  readonly step: (label: string) => Progress;
   /** Shows the time that has passed, unless a step has shown more just now. */
-  tick(): void;
-  clear(): void;
+  readonly tick: () => void;
+  readonly clear: () => void;
   /** Shows nothing from now on. */
-  silence(): void;
+  readonly silence: () => void;
   /** How far the latest step came; empty if none counted anything. */
-  reached(): string;
+  readonly reached: () => string;
 }
 
 const stepFreshMs = 1_000;
@@ -108,14 +108,14 @@ export function createProgressLine(output: Output | null, doing: string): Progre
           over(() => step.update(state));
         },
         say: (words) => over(() => step.say(words)),
-        end: step.end,
+        end: () => step.end(),
       };
     },
     tick() {
       const now = performance.now();
       if (!isSilent && now - shownMs > stepFreshMs) own.say(`${Math.floor((now - startedMs) / 1_000)} s`);
     },
-    clear: own.end,
+    clear: () => own.end(),
     silence: () => void (isSilent = true),
     reached: () => (latest === null ? "" : [amountOf(latest), latest.detail].filter(Boolean).join(", ")),
   };

@@ -312,7 +312,7 @@ async function runLong(
   const { context, json, typed } = session;
   const { endsItself = false, limitsItself = false } = long;
   const limits = {
-    interruptible: context.interruptible,
+    interruptible: async <T>(work: (signal: AbortSignal) => Promise<T>) => await context.interruptible(work),
     timeoutSeconds: limitsItself ? undefined : timeout,
     endsItself,
   };

@@ -1,6 +1,7 @@
 /** The thread behind worker.ts: opens one SQLite store, adopting an older database first, and answers calls. */
 
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import type { adopt } from "../adopt/adopt.ts";
 import { LcmError, type ErrorCode } from "../../core/base/errors.ts";
 import type { Store } from "../../core/model/store.ts";
 import { openSqlite, systemNow, type SqliteOptions } from "./store.ts";
@@ -26,8 +27,7 @@ export interface ThreadStart {
 
 /** Work on whole files that takes one long step, in a thread that does nothing else. */
 const jobs = {
-  adopt: async (...args: Parameters<typeof import("../adopt/adopt.ts").adopt>) =>
-    await (await import("../adopt/adopt.ts")).adopt(...args),
+  adopt: async (...args: Parameters<typeof adopt>) => await (await import("../adopt/adopt.ts")).adopt(...args),
   backUp,
   restore,
 } as const;
