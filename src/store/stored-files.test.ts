@@ -83,6 +83,56 @@ describe("storing a file", () => {
   });
 });
 
+/** The same files on a slow disk: whoever does not wait returns too early. */
+const slowly = (files: ScrubDeps): ScrubDeps => ({
+  ...files,
+  content: {
+    ...files.content,
+    async replace(...args) {
+      await sleep(150);
+      return await files.content.replace(...args);
+    },
+    async remove(storageUri) {
+      await sleep(150);
+      await files.content.remove(storageUri);
+    },
+  },
+  async retry(work) {
+    await sleep(20);
+    return await files.retry(work);
+  },
+});
+
+describe("what has returned is done", () => {
+  it("a forget: rows, files, files without a row, and the pages of the database", async () => {
+    await onFiles(async ({ files, conversation, contents }) => {
+      const content = "a heron says shibboleth";
+      const { id, storageUri } = await saveFile(files, { ...text, conversation, content });
+      const orphan = await files.content.put("file_00000000000000ff", { ...text, conversation, content });
+      orphan.keep();
+      assert.equal(contents().length, 2);
+      const forgetting = createForgetting(slowly(files));
+      const plan = await forgetting.planForget(null, { kind: "secret", text: "shibboleth" });
+      assert.equal(plan.files.length, 2);
+      assert.equal((await forgetting.forget(null, plan)).kind, "written");
+      assert.equal(await files.read(isScrubPending), false);
+      assert.equal(contents().length, 1);
+      assert.doesNotMatch(await files.content.read({ id, storageUri, encoding: "utf8" }), /shibboleth/);
+    });
+  });
+
+  it("storing a file again whose content was lost", async () => {
+    await onFiles(async ({ files, conversation, contents }) => {
+      const save = async () => await saveFile(slowly(files), { ...text, conversation, content: "a heron" });
+      const { storageUri } = await save();
+      await files.content.remove(storageUri);
+      assert.deepEqual(contents(), []);
+      await save();
+      assert.equal(contents().length, 1);
+    });
+  });
+});
+
 describe("a forget that was interrupted after its rows were written", () => {
   for (const next of ["planForget", "forget"] as const) {
     it(`is finished before the next ${next} returns`, async () => {
@@ -96,11 +146,7 @@ describe("a forget that was interrupted after its rows were written", () => {
         const plan = await files.read(() => rowSteps.planForget(files.deps, null, target));
         await files.write(() => rowSteps.forget(files.deps, null, { ...plan, files: [] }));
         assert.equal(await files.read(isScrubPending), true);
-        const slowly: typeof files.retry = async (work) => {
-          await sleep(20);
-          return await files.retry(work);
-        };
-        const forgetting = createForgetting({ ...files, retry: slowly });
+        const forgetting = createForgetting(slowly(files));
         if (next === "planForget") await forgetting.planForget(null, target);
         else await forgetting.forget(null, { ...plan, files: ["file_0000000000000099"] });
         assert.equal(await files.read(isScrubPending), false);
