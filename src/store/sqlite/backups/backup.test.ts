@@ -142,13 +142,16 @@ describe("a backup", () => {
     const draft = (pid: number): string => join(dirname(path), `.lcm.db.backup-20260101T000000Z.${pid}.new`);
     const dead = 2 ** 22 + 1; // Above what the system gives out.
     const others = draft(dead).replace("lcm.db", "other.db");
+    const namesake = draft(process.pid); // Of a process before this one, with the same number.
+    writeFileSync(namesake, "half");
+    utimesSync(namesake, new Date("2026-01-01"), new Date("2026-01-01"));
     for (const file of [draft(dead), `${draft(dead)}-journal`, draft(process.ppid), others])
       writeFileSync(file, "half");
     await backUpDatabase(path, backupPath(path, now));
     assert.ok(existsSync(others), "what another database was backed up into is not ours to remove");
     assert.deepEqual(
-      [existsSync(draft(dead)), existsSync(`${draft(dead)}-journal`), existsSync(draft(process.ppid))],
-      [false, false, true],
+      [draft(dead), `${draft(dead)}-journal`, namesake, draft(process.ppid)].map((file) => existsSync(file)),
+      [false, false, false, true],
     );
   });
 });

@@ -112,9 +112,16 @@ export async function writeWhole(
 export function removeDeadDrafts(folder: string, database: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /\.(\d+)\.new(-journal|\.files)?$/.exec(name)?.[1];
-    if (pid === undefined || !name.startsWith(`.${database}.`) || isAlive(Number(pid))) continue;
-    rmSync(join(folder, name), { recursive: true, force: true });
+    const draft = join(folder, name);
+    if (pid === undefined || !name.startsWith(`.${database}.`) || isBeingWritten(draft, Number(pid))) continue;
+    rmSync(draft, { recursive: true, force: true });
   }
+}
+
+/** In a container a process often has the number that the one before it had. */
+function isBeingWritten(draft: string, pid: number): boolean {
+  if (pid !== process.pid) return isAlive(pid);
+  return (statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= performance.timeOrigin;
 }
 
 function isAlive(pid: number): boolean {
