@@ -89,16 +89,16 @@ const slowly = (files: ScrubDeps): ScrubDeps => ({
   content: {
     ...files.content,
     async replace(...args) {
-      await sleep(150);
+      await sleep(300);
       return await files.content.replace(...args);
     },
     async remove(storageUri) {
-      await sleep(150);
+      await sleep(100);
       await files.content.remove(storageUri);
     },
   },
   async retry(work) {
-    await sleep(20);
+    await sleep(5);
     return await files.retry(work);
   },
 });
