@@ -85,7 +85,9 @@ const dissolve = async (robot: Robot): Promise<void> => {
 };
 
 const backupsOf = (path: string): readonly string[] =>
-  readdirSync(folder).filter((name) => name.startsWith(`${path.slice(folder.length + 1)}.backup-`));
+  readdirSync(folder).filter(
+    (name) => name.startsWith(`${path.slice(folder.length + 1)}.backup-`) && /\dZ$/.test(name),
+  );
 
 /** Without values that differ every time: times, and the ids of copies. */
 function withoutChance(dump: Dump): Dump {

@@ -48,7 +48,7 @@ function copyOfIt(): string {
 }
 
 const backupsOf = (path: string): number =>
-  readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.backup-`)).length;
+  readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.backup-`) && /\dZ$/.test(name)).length;
 
 /** Works on the file like another process. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
