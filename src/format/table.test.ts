@@ -57,6 +57,14 @@ describe("a long table", () => {
   });
 });
 
+describe("a table that is too wide", () => {
+  it("leaves out its spare columns, the last one first, and only as many as it must", () => {
+    const columns = [{ title: "id" }, { title: "messages", spare: true }, { title: "tokens", spare: true }] as const;
+    const head = (width: number): string | undefined => table(columns, [["1", "2", "3"]], width, plain)[0];
+    assert.deepEqual([20, 19, 12, 11].map(head), ["id  messages  tokens", "id  messages", "id  messages", "id"]);
+  });
+});
+
 describe("facts", () => {
   it("are aligned", () => {
     assert.deepEqual(

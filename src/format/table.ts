@@ -8,7 +8,7 @@ export interface Column {
   readonly align?: "right";
   /** Gets the width that the other columns leave, and is cut to it. */
   readonly flexible?: true;
-  /** Left out if not all columns fit. */
+  /** Left out if not all columns fit; the last one first. */
   readonly spare?: true;
   readonly paint?: (cell: string, row: number) => string;
 }
@@ -28,9 +28,9 @@ export function table(
     rows.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? "")), widthOf(title)),
   );
   const least = widths.reduce((sum, each, at) => sum + (columns[at]?.flexible ? flexibleMin : each) + gap.length, 0);
-  const kept = columns.flatMap(({ spare }, at) => (spare === true ? [] : [at]));
-  if (width !== null && least - gap.length > width && kept.length < columns.length) {
-    const of = <T>(cells: readonly T[]): readonly T[] => cells.filter((_, at) => kept.includes(at));
+  const last = columns.findLastIndex(({ spare }) => spare === true);
+  if (width !== null && least - gap.length > width && last !== -1) {
+    const of = <T>(cells: readonly T[]): readonly T[] => cells.filter((_, at) => at !== last);
     return table(of(columns), rows.map(of), width, paint);
   }
   const flexible = columns.findIndex((column) => column.flexible === true);

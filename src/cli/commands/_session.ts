@@ -198,7 +198,7 @@ export interface Session extends Page {
   readonly database: Database;
   /** The program that the command belongs to. */
   readonly program: Command;
-  /** Prints a line of the result. */
+  /** Prints a line of the result, broken between words on a terminal that is narrower. */
   readonly print: (line?: string) => void;
   readonly printJson: <T>(schema: Schema<T>, value: NoInfer<T>) => void;
   /** Prints a remark to stderr: what was left out, what to do next. */
@@ -367,7 +367,7 @@ function createSession({ context, command, database, typed, line }: SessionParts
     bounds: stdout.columns,
     zone: context.zone,
     database,
-    print: (text = "") => write(stdout, `${harmlessLine(text, stdout.colour)}\n`),
+    print: (text = "") => write(stdout, breakText(harmlessLine(text, stdout.colour), stdout.columns)),
     printJson: (_, value) => write(stdout, jsonText(value)),
     typed,
     note: (text) => {

@@ -126,7 +126,7 @@ function printLines(session: Session, items: readonly PromptItem[]): void {
     [
       { title: "item", paint: paintItem },
       { title: "tokens", align: "right" },
-      { title: "time", paint: paint.soft },
+      { title: "time", paint: paint.soft, spare: true },
       { title: "text", flexible: true },
     ],
     items.map((item) => {

@@ -169,9 +169,9 @@ export function treeOf(
   const lines = table(
     [
       { title: "context", paint: paintTree },
-      { title: "from", align: "right", paint: paint.soft },
+      { title: "from", align: "right", paint: paint.soft, spare: true },
       { title: "tokens", align: "right" },
-      { title: "time", paint: paint.soft },
+      { title: "time", paint: paint.soft, spare: true },
       { title: "text", flexible: true },
     ],
     rows.map(({ tree, from, tokens, range, text }) => [

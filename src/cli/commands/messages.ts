@@ -89,9 +89,9 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
   const { paint, context } = session;
   return table(
     [
-      { title: "seq", align: "right", paint: paint.soft },
+      { title: "seq", align: "right", paint: paint.soft, spare: true },
       { title: "id" },
-      { title: "time", paint: paint.soft },
+      { title: "time", paint: paint.soft, spare: true },
       { title: "role", paint: (cell, row) => paint.role(messages[row]?.role ?? "user", cell) },
       { title: "text", flexible: true, paint: (cell, row) => (isAside(messages[row]) ? paint.soft(cell) : cell) },
     ],

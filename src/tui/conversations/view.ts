@@ -297,7 +297,11 @@ function footLines(state: ConversationsScreen, each: Placed, frame: Frame): read
   const { conversation } = each;
   const { totals, agentId, sessionKey, sessionId } = conversation;
   const { sentence, tone } = healthOf(state, each);
-  const line = (words: readonly string[]): string => `  ${cut(words.join(" · "), columns - 3)}`;
+  // Whole facts, as many as fit.
+  const line = (words: readonly string[]): string => {
+    const count = words.findLastIndex((_, at) => widthOf(words.slice(0, at + 1).join(" · ")) <= columns - 3);
+    return `  ${cut(words.slice(0, Math.max(1, count + 1)).join(" · "), columns - 3)}`;
+  };
   return [
     rule(cut(nameOf(conversation), columns - 8), columns, paint),
     paint.soft(

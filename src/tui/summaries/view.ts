@@ -119,9 +119,9 @@ export function draw(state: SummariesScreen, frame: Frame): readonly string[] {
 /** The conversation, its counts and, if there is room, the time zone. */
 function headline(about: Conversation, between: readonly Timestamp[], { columns, zone }: Frame): string {
   const { totals } = about;
-  const counts =
-    `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
-    `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextTokens)} tokens in context`;
+  const inContext = `${plural(totals.contextItems, "item")}, ${formatCount(totals.contextTokens)} tokens in context`;
+  const all = `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ${inContext}`;
+  const counts = widthOf(all) < columns ? all : inContext;
   const times = `${createSpans(between, zone).words} `;
   const fits = (left: string): boolean => widthOf(left) + widthOf(times) + 2 < columns;
   const named = ` ${nameOf(about)} · ${counts}`;
