@@ -316,7 +316,7 @@ async function runLong(
     timeoutSeconds: limitsItself ? undefined : timeout,
     endsItself,
   };
-  const ticker = setInterval(line.tick, tickMs);
+  const ticker = setInterval(line.tick, tickMs).unref(); // Work whose reader is gone must not wait for it.
   try {
     const ending = await runUntilStopped(
       limits,
