@@ -38,7 +38,7 @@ function depsFor(changes: Partial<RuntimeDeps> & { readonly config?: Readonly<Re
     logger: { info: () => undefined, warn: (message) => warned.push(message), error: () => undefined },
     async openStore() {
       opened += 1;
-      return await openSqlite({ path, housekeeping: false });
+      return await openSqlite({ path, housekeeping: false, now: () => at });
     },
     templates: async () => await Promise.resolve(builtInTemplates),
     ...given,
