@@ -194,7 +194,7 @@ describe("compaction in the background", () => {
     assert.equal(model.calls.length, 0, "nothing was waited for");
     await runtime.settled();
     assert.equal(model.calls.length, 1);
-    assert.equal((await (await runtime.open()).spend()).usage.calls, 1, "and counted");
+    assert.equal((await (await runtime.open()).store.usageSince(at)).calls, 1, "and counted");
     await runtime.close();
   });
 
@@ -255,7 +255,7 @@ describe("compaction in the background", () => {
     };
     const ref = await turn();
     await runtime.settled();
-    assert.equal((await (await runtime.open()).spend()).usage.calls, 1);
+    assert.equal((await (await runtime.open()).store.usageSince(at)).calls, 1);
     await collectGarbage();
     assert.equal(ref.deref(), undefined);
     await runtime.close();

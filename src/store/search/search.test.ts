@@ -612,7 +612,7 @@ describe("order", () => {
 
     it("and a time limit that was too short is reported", () => {
       let ms = 0;
-      const impatient = { deadlineMs: 10, nowMs: () => ms++ };
+      const impatient = { deadlineMs: 10_000, nowMs: () => 1_000 * ms++ };
       const request = { mode: "regex", limit: 3, scope: "messages" } as const;
       archive.say(numbered(300, "old again"), { conversation: 3, at: "2020-01-01T00:00:00.000Z" });
       const { hits, caveats } = archive.find("needle", request, impatient);
