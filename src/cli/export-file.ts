@@ -48,7 +48,9 @@ export async function* countedLines(lcm: Lcm, conversation: ConversationId, coun
 export async function writeWhole(lines: AsyncIterable<string>, path: string, signal?: AbortSignal): Promise<void> {
   const partial = `${path}.partial`;
   try {
-    await pipeline(Readable.from(lines), createWriteStream(partial, { mode: 0o600 }), { ...(signal && { signal }) });
+    await pipeline(Readable.from(lines), createWriteStream(partial, { flush: true, mode: 0o600 }), {
+      ...(signal && { signal }),
+    });
     renameSync(partial, path);
   } catch (error) {
     rmSync(partial, { force: true });
