@@ -6,6 +6,7 @@ import type { Lcm } from "../core/lcm.ts";
 import { LcmError } from "../core/base/errors.ts";
 import { changedSettings } from "../core/model/settings.ts";
 import { createPaint } from "../format/paint.ts";
+import type { Backup } from "../format/status.ts";
 import type { ConversationId } from "../core/model/types.ts";
 import type { ExportTarget, Port, Surroundings, Writer } from "../tui/port.ts";
 import { onDemand, type CommandContext, type Database, type Engine, type TuiRequest } from "./commands/_session.ts";
@@ -205,11 +206,17 @@ function createConnections({ context, database, model, promptDir }: Ground) {
 /** One backup serves all changes made to a file. */
 function createBackups(database: Database) {
   let made: { readonly identity: string | null; readonly path: string } | null = null;
-  const make = async () => {
+  let making: Promise<Backup> | null = null;
+  const copy = async (): Promise<Backup> => {
     const identity = database.identity();
     const backup = await database.backup(undefined);
     made = { identity, path: backup.path };
     return backup;
+  };
+  /** One that is still being made, for a change that was cancelled, serves the next one too. */
+  const make = async (): Promise<Backup> => {
+    making ??= copy().finally(() => (making = null));
+    return await making;
   };
   const latest = async (): Promise<string> =>
     made?.identity === database.identity() ? made.path : (await make()).path;
