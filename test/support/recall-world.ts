@@ -200,7 +200,9 @@ function createHostRuntime(
         answers.set(sessionKey, Promise.resolve(run).then(child));
         return await Promise.resolve({ runId: sessionKey });
       },
-      async waitForRun({ runId }) {
+      async waitForRun({ runId, timeoutMs }) {
+        // The host's own check of this call.
+        if (!Number.isInteger(timeoutMs)) throw new Error("invalid agent.wait params: at /timeoutMs: must be integer");
         const answer = answers.get(runId) ?? outOfScope();
         return await answer.then(
           (text) => ({ status: "ok", terminalReply: { disposition: "visible", text } }),

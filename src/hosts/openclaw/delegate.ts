@@ -40,7 +40,7 @@ export function createDelegate(deps: DelegateDeps): Delegate {
   const { runtime, lcm, sessionKey, conversation } = deps;
   const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
   const begunMs = performance.now();
-  const leftMs = (share = 1): number => Math.max(1, begunMs + share * wholeMs - performance.now());
+  const leftMs = (share = 1): number => Math.max(1, Math.ceil(begunMs + share * wholeMs - performance.now()));
   return async (task) => {
     const model = lcm.metered({
       provider: "openclaw",
