@@ -13,6 +13,7 @@ import { removeDeadDrafts, writeWhole } from "./backups/backup.ts";
 import type { DatabaseLocation } from "./location.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
 import { copyContents, refuseLinks } from "../content/folder.ts";
+import { isLink, notPlain } from "../content/plain-file.ts";
 import { createSchema } from "./migrate.ts";
 import { columnsOf } from "./pragma.ts";
 import { checkWhole } from "./file-kind.ts";
@@ -30,7 +31,8 @@ export async function archive(
     removeDeadDrafts(dirname(to.path), basename(to.path));
     const contents = readBack(draft, copyRows(from.path, conversations, draft));
     await refuseLinks(from.filesDir, contents); // The originals may be deleted next.
-    files = contents.length - (await copyContents(from.filesDir, to.filesDir, contents)).length;
+    if (isLink(to.filesDir)) throw notPlain(to.filesDir, "a symbolic link"); // It may lead to the originals.
+    files = contents.length - (await copyContents(from.filesDir, to.filesDir, contents, true)).length;
   };
   await writeWhole(to.path, "archive", write, replace);
   return { path: to.path, bytes: statSync(to.path).size, files };

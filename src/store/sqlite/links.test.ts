@@ -155,6 +155,15 @@ describe("guarantee 26: files stay inside their folder, without following links"
     });
   });
 
+  it("an archive is not written through a link to the originals, which are deleted next", async () => {
+    await scene(async ({ store, path, conversation, place }) => {
+      const archive = join(folder(), "archive.db");
+      symlinkSync(defaultFilesDir(path), defaultFilesDir(archive));
+      await assert.rejects(databaseFileOf(store).archive([conversation], archive), { code: "denied" });
+      assert.deepEqual([existsSync(archive), existsSync(place)], [false, true]);
+    });
+  });
+
   it("writing and removing do not go through a link either", async () => {
     await scene(async ({ store, conversation, file, place }) => {
       const described = { conversation, name: null, mimeType: null, encoding: "utf8", exploration: null } as const;

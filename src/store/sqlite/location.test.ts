@@ -21,6 +21,14 @@ async function withFile(path: string): Promise<void> {
   await store.close();
 }
 
+describe("the files folder", () => {
+  it("is never shared by two databases in one folder", () => {
+    const names = ["lcm.db", "lcm", "lcm-files", "lcm.db-files", "lcm-files.d", "other.db"];
+    const folders = names.map((name) => locationOf(name).filesDir);
+    assert.equal(new Set(folders).size, names.length, folders.join());
+  });
+});
+
 describe("what others may read", { skip: withoutModes }, () => {
   it("is nothing of what we make", async () => {
     const folder = join(makeScratch("private"), "deep", "er");

@@ -13,8 +13,14 @@ export interface DatabaseLocation {
 /** `lcm-files` beside `lcm.db`, and `NAME-files` beside any other, so that two databases never share a folder. */
 export const defaultFilesDir = (path: string): string => {
   const name = basename(path);
-  return join(dirname(path), name === "lcm.db" ? "lcm-files" : `${name}-files`);
+  return join(dirname(path), foldersByName.get(name) ?? `${name}-files`);
 };
+
+/** A database named `lcm` would otherwise share the folder of `lcm.db`; no other name leads to the one it gets. */
+const foldersByName: ReadonlyMap<string, string> = new Map([
+  ["lcm.db", "lcm-files"],
+  ["lcm", "lcm-files.d"],
+]);
 
 export const locationOf = (path: string): DatabaseLocation => ({
   path: resolve(path),

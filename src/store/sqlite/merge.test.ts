@@ -1,8 +1,9 @@
 /** Merging a database that has more than this one. The contract tests the rest. */
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
 import { filesBelow, foldPlaces, itOn, newFile, onTalk, say } from "../../../test/store-contract/ground.ts";
 import { removeAll } from "../../../test/store-contract/old-conversation.ts";
@@ -33,6 +34,40 @@ describe("a merge", () => {
       filesBelow(folder).filter((path) => /file_/.test(path) && !path.includes("copy")),
       [],
     );
+  });
+
+  it("replaces no stored file of this database, whatever the other database calls its own", async (scene) => {
+    const { store, folder, talk, host } = scene;
+    await say(store, talk, host, "the heron came at dawn");
+    const here = await store.saveFile(newFile(talk.id, "a long letter"));
+    const from = join(folder, "copy", "lcm.db");
+    const there = await openSqlite({ path: from, housekeeping: false });
+    const { id } = await there.open({ sessionId: "forged" });
+    const forged = await there.saveFile(newFile(id, "a forged letter, longer than the first"));
+    await there.close();
+    using db = new DatabaseSync(from);
+    db.prepare("UPDATE large_files SET storage_uri = ?").run(`elsewhere/../${here.storageUri}`);
+    mkdirSync(dirname(join(folder, "copy", "lcm-files", here.storageUri)), { recursive: true });
+    renameSync(
+      join(folder, "copy", "lcm-files", forged.storageUri),
+      join(folder, "copy", "lcm-files", here.storageUri),
+    );
+    await assert.rejects(databaseFileOf(store).merge(from), { code: "conflict", message: /would replace/ });
+    assert.equal(await store.fileContent(here.id), "a long letter");
+  });
+
+  it("replaces content that no row here names, even of the same size", async (scene) => {
+    const { store, folder } = scene;
+    const from = join(folder, "copy", "lcm.db");
+    const there = await openSqlite({ path: from, housekeeping: false });
+    const { id } = await there.open({ sessionId: "there" });
+    const file = await there.saveFile(newFile(id, "a long letter"));
+    await there.close();
+    const left = join(folder, "lcm-files", file.storageUri);
+    mkdirSync(dirname(left), { recursive: true });
+    writeFileSync(left, "another one!!");
+    await databaseFileOf(store).merge(from);
+    assert.equal(await store.fileContent(file.id), "a long letter");
   });
 
   it("leaves a session without a key active, even if another session is active here", async (scene) => {

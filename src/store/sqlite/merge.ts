@@ -11,7 +11,7 @@ import { numbersPerConversation, type ConversationId } from "../../core/model/ty
 import type { Merged } from "../../core/model/store.ts";
 import { filesBeside, type DatabaseLocation } from "./location.ts";
 import { ownedTables } from "../ownership.ts";
-import { copyContents, refuseLinks } from "../content/folder.ts";
+import { copyContents, openFolder, refuseLinks } from "../content/folder.ts";
 import { isLink, notPlain } from "../content/plain-file.ts";
 import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
@@ -31,14 +31,29 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
   deps.db.prepare("ATTACH ? AS source").get(readOnlyUri(from.path)); // `run` throws if the last rowid is too large.
   try {
     const { contents } = await deps.read(() => readSource(from.path));
+    await refuseTaken(deps, from.path, contents);
     // Files come first: a crash in between leaves files without a row, which doctor reports.
     if (isLink(filesDir)) throw notPlain(filesDir, "a symbolic link");
     await refuseLinks(filesDir, contents);
-    const missing = await copyContents(filesDir, deps.filesDir, contents);
+    const missing = await copyContents(filesDir, deps.filesDir, contents, true);
     return { ...(await deps.write(() => mergeRows(from.path))), files: contents.length - missing.length };
   } finally {
     deps.db.exec("DETACH source");
   }
+}
+
+/** A row of a damaged or forged database may name content of a row here, which copying would replace. */
+async function refuseTaken(deps: MergeDeps, from: string, contents: readonly string[]): Promise<void> {
+  const { path } = openFolder(deps.filesDir);
+  const here = await deps.read(() =>
+    all(sql`SELECT storage_uri FROM main.large_files`, (row) => text(row, "storage_uri")),
+  );
+  const taken = new Set(here.map(path));
+  const clash = contents.find((storageUri) => taken.has(path(storageUri)));
+  if (clash === undefined) return;
+  throw new LcmError("conflict", `${from} would replace the stored file ${clash}, which another file here uses`, {
+    hint: "nothing was merged; export single conversations and import these",
+  });
 }
 
 /** Throws if `from` cannot be merged into the database at `path`, which need not exist. */
