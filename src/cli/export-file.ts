@@ -1,6 +1,6 @@
 /** Writes the transcript of a conversation to a file or a stream, and counts its lines. */
 
-import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -17,7 +17,10 @@ export interface Exported {
 
 /** Throws if the file exists and may not be overwritten, or if there is no folder for it. */
 export function checkTarget(path: string, isOverwriting: boolean): void {
-  if (!isOverwriting && existsSync(path))
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (there !== undefined && !there.isFile())
+    throw new LcmError("invalid", `${path} is not a plain file, and is not replaced`, { hint: "choose another path" });
+  if (there !== undefined && !isOverwriting)
     throw new LcmError("conflict", `${path} already exists`, { hint: "pass --force to overwrite it" });
   if (!existsSync(dirname(path))) {
     throw new LcmError("not_found", `there is no folder ${dirname(path)}`, {
@@ -44,13 +47,16 @@ export async function* countedLines(lcm: Lcm, conversation: ConversationId, coun
   if (text !== "") yield text;
 }
 
-/** Writes under another name first, so that the file is either complete or unchanged. Aborting it removes that. */
+/**
+ * Writes under another name first, so that the file is either complete or unchanged, also after a power cut. Aborting it
+ * removes that.
+ */
 export async function writeWhole(lines: AsyncIterable<string>, path: string, signal?: AbortSignal): Promise<void> {
-  const partial = `${path}.partial`;
+  const partial = `${path}.${process.pid}.partial`;
+  rmSync(partial, { force: true }); // Of a process that died, or a link.
   try {
-    await pipeline(Readable.from(lines), createWriteStream(partial, { flush: true, mode: 0o600 }), {
-      ...(signal && { signal }),
-    });
+    const file = createWriteStream(partial, { mode: 0o600, flags: "wx", flush: true });
+    await pipeline(Readable.from(lines), file, { ...(signal && { signal }) });
     renameSync(partial, path);
   } catch (error) {
     rmSync(partial, { force: true });

@@ -172,6 +172,16 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
     });
 
+    it("an expression that needs too much memory for a text is refused with that reason", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, `zz ${"ab\n".repeat(2_000_000)}`);
+      await assert.rejects(store.search(ask(String.raw`zz(.|\s)*q`, { mode: "regex" })), {
+        code: "unavailable",
+        message: /too much memory/,
+      });
+      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+    });
+
     it("no match means no hit and no caveat", async ({ store }) => {
       for (const mode of ["full_text", "regex"] as const)
         assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });

@@ -1,6 +1,7 @@
 /** Runs work that may never end by itself, such as a runaway regular expression, and stops it at its deadline. */
 
 import { createContext, Script, type Context } from "node:vm";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Deadline } from "./limits.ts";
 
 /** The longest time that a timer takes. */
@@ -20,6 +21,7 @@ export function runUntil({ deadlineMs, nowMs }: Deadline, work: () => void): boo
     return true;
   } catch (error) {
     if (isTimeout(error)) return false;
+    if (error instanceof RangeError) throw tooLarge(error);
     throw error;
   } finally {
     context["work"] = undefined; // What it refers to may be large.
@@ -29,3 +31,10 @@ export function runUntil({ deadlineMs, nowMs }: Deadline, work: () => void): boo
 /** Not an instance of our `Error`, because it comes from the other context. */
 const isTimeout = (error: unknown): boolean =>
   typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+
+/** V8's stack for going back in a match is limited: alternatives in a repetition take some of it for every character. */
+const tooLarge = (cause: RangeError): LcmError =>
+  new LcmError("unavailable", "the regular expression needs too much memory for one of the texts", {
+    cause,
+    hint: String.raw`repeat a class instead of alternatives, such as [\s\S]* instead of (.|\s)*`,
+  });

@@ -3,7 +3,7 @@
  * The copy is a snapshot, and is read back before the file gets its name.
  */
 
-import { statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
@@ -34,7 +34,13 @@ export async function archive(
     if (isLink(to.filesDir)) throw notPlain(to.filesDir, "a symbolic link"); // It may lead to the originals.
     files = contents.length - (await copyContents(from.filesDir, to.filesDir, contents, true)).length;
   };
-  await writeWhole(to.path, "archive", write, replace);
+  const isNew = !existsSync(to.filesDir);
+  try {
+    await writeWhole(to.path, "archive", write, replace);
+  } catch (error) {
+    if (isNew) rmSync(to.filesDir, { recursive: true, force: true }); // On a full disk nothing else would free its space.
+    throw error;
+  }
   return { path: to.path, bytes: statSync(to.path).size, files };
 }
 

@@ -23,12 +23,14 @@ import { checkSound } from "../../../../test/support/lossless.ts";
 import { contentsOf, copyFixture, hashOf, rowsOf, tamper } from "../../../../test/support/older-database.ts";
 import { assertPrivate } from "../../../../test/support/platform.ts";
 import { makeScratch } from "../../../../test/support/scratch.ts";
+import { archive } from "../archive.ts";
 import { backUp, backUpDatabase } from "./backup.ts";
 import { backupPath, copiesBeside, pruneBackups, unusedPath } from "./copies.ts";
 import { defaultFilesDir, filesBeside, locationOf } from "../location.ts";
 import { restore } from "./restore.ts";
 import { openSqlite } from "../store.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
 import { identify } from "../file-kind.ts";
 import { databaseFileOf } from "../../../core/model/database-file.ts";
 
@@ -257,6 +259,9 @@ describe("guarantee 31: a backup is whole or is not one", () => {
     const full = async () => await Promise.reject(Object.assign(new Error("no space left"), { code: "ENOSPC" }));
     await copyingWith(full, async () => {
       await assert.rejects(backUp(locationOf(path), to), { code: "unavailable", message: /no space left/ });
+      const old = locationOf(join(dirname(path), "old.db"));
+      const ids = [1 as ConversationId];
+      await assert.rejects(archive(locationOf(path), ids, old, false), { code: "unavailable" });
     });
     assert.deepEqual(copiesBeside(path), []);
     assert.deepEqual(
