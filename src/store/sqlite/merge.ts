@@ -44,12 +44,12 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
 
 /** A row of a damaged or forged database may name content of a row here, which copying would replace. */
 async function refuseTaken(deps: MergeDeps, from: string, contents: readonly string[]): Promise<void> {
-  const { path } = openFolder(deps.filesDir);
+  const folder = openFolder(deps.filesDir);
   const here = await deps.read(() =>
     all(sql`SELECT storage_uri FROM main.large_files`, (row) => text(row, "storage_uri")),
   );
-  const taken = new Set(here.map(path));
-  const clash = contents.find((storageUri) => taken.has(path(storageUri)));
+  const taken = new Set(here.map((storageUri) => folder.path(storageUri)));
+  const clash = contents.find((storageUri) => taken.has(folder.path(storageUri)));
   if (clash === undefined) return;
   throw new LcmError("conflict", `${from} would replace the stored file ${clash}, which another file here uses`, {
     hint: "nothing was merged; export single conversations and import these",
