@@ -23,5 +23,5 @@ export const sourcesOf = (answer: Answer): readonly string[] =>
 /** A question is not searched for in files; `lcm grep` does that. */
 export const caveatWords = (caveat: SearchCaveat): string =>
   caveat.kind === "files"
-    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` searches them`
+    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` searches ${caveat.files === 1 ? "it" : "them"}`
     : caveatSentence(caveat, "flags");

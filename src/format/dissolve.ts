@@ -87,7 +87,7 @@ function runTable({ paint }: Page, run: readonly Returning[], room: number): rea
       { title: "id", paint: paint.strong },
       { title: shown[0]?.kind === "message" ? "role" : "depth", paint: kindPaint },
       { title: "tokens", align: "right" },
-      { title: "text", flexible: true },
+      { title: "text", flexible: true, spare: true },
     ],
     rows,
     room,

@@ -161,6 +161,13 @@ describe("lcm", () => {
         assert.ok(line.length <= 80, `${name}: ${line}`);
   });
 
+  it("has help that wraps in 50 columns, except for examples", () => {
+    const narrow = { ...place, env: { COLUMNS: "50" } };
+    for (const name of ["compact", "grep", "prune"])
+      for (const line of linesOf(ok(narrow, name, "--help").stdout.split("\nExamples:")[0] ?? ""))
+        assert.ok(line.length <= 50 || line.includes("LCM_"), `${name}: ${line}`);
+  });
+
   it("suggests a command when help is requested for an unknown one", () => {
     for (const args of [
       ["statsu", "--help"],
@@ -184,6 +191,9 @@ describe("lcm", () => {
       ["messages", "1", "--role", "robot"],
       ["grep", "x", "--limit", "201"],
       ["grep", "x", "-e", "--full-text"],
+      ["ask", "x", "--no-model", "--model", "ollama/x"],
+      ["ask", "x", "--model=ollama/x", "--no-model"],
+      ["compact", "--no-model", "--model", "ollama/x"],
     ];
     for (const args of wrong) {
       const run = lcm(place, ...args);
@@ -698,6 +708,11 @@ describe("lcm status, conversations and messages", () => {
     assert.deepEqual(seqs("--before", "2026-02-17T07:37:03Z"), [1]);
     assert.deepEqual(seqs("--limit", "2"), [9, 10]);
     assert.equal(lcm(place, "messages", "1", "--since", "soon").status, 2);
+    for (const args of [["messages", "1"], ["grep", "x"], ["recent"]]) {
+      const swapped = lcm(place, ...args, "--since", "2h", "--before", "3h");
+      assert.equal(swapped.status, 2, args.join(" "));
+      assert.match(swapped.stderr, /^error: --since 2h is not earlier than --before 3h\nhint: swap them/);
+    }
     assert.equal(lcm(place, "messages", "42").status, 3);
   });
 
@@ -881,6 +896,7 @@ describe("lcm backup and restore", () => {
     const elsewhere = join(place.state, "mine.db");
     assert.equal(ok(place, "backup", elsewhere, "--json").json.path, elsewhere);
     assert.equal(lcm(place, "backup", elsewhere).status, 4);
+    assert.match(lcm(place, "backup", place.state).stderr, /^error: .* is a folder\nhint: name a file in it\n$/);
     for (let count = 1; count <= 4; count++) ok(place, "backup");
     assert.equal(copies().length, 3);
     assertPrivate(elsewhere);
@@ -926,8 +942,10 @@ describe("lcm backup and restore", () => {
     const home = { state: createFolder() };
     const file = join(home.state, "lcm.db");
     const none = ok(home, "restore", "--db", file).stdout;
-    assert.equal(none, `no backups next to ${file}; make one with \`lcm --db ${file} backup\`\n`);
+    assert.equal(none, `no backups next to ${file}\n`, "there is nothing to back up either");
     copyFileSync(path, file);
+    const yet = ok(home, "restore", "--db", file).stdout;
+    assert.equal(yet, `no backups next to ${file}; make one with \`lcm --db ${file} backup\`\n`);
     const made = ok(home, "backup", "--json").json.path;
     assert.equal(lcm(home, "restore", "--apply").status, 2);
 
@@ -1062,7 +1080,9 @@ describe("lcm forget", () => {
     assert.equal(lcm(place, "forget", "--secret", "abc").status, 2);
     assert.equal(lcm(place, "forget", "--secret", "abcdef", "--message", "msg_1-1").status, 2);
     assert.equal(lcm(place, "forget", "--message", "msg_1-1", "--dry-run", "--apply").status, 2);
-    assert.equal(lcm(place, "forget", "--message", "msg_1-999").status, 3);
+    const missing = lcm(place, "forget", "--message", "msg_1-999");
+    assert.equal(missing.status, 3);
+    assert.match(missing.stderr, /^error: there is no msg_1-999\nhint: list messages with `lcm messages /);
   });
 });
 

@@ -73,6 +73,17 @@ describe("lcm describe", () => {
     assert.equal(ok(place, "describe", String(2 ** 24 + 42), "--json").json.message.key, "calendar-05");
   });
 
+  it("refuses options for files where the id is not a file", () => {
+    for (const [id, option] of [
+      [root, "--from-line"],
+      ["msg_1-42", "--bytes"],
+    ] as const) {
+      const run = lcm(place, "describe", id, option, "3");
+      assert.equal(run.status, 2);
+      assert.ok(run.stderr.startsWith(`error: ${option} is for files, and ${id} is not a file\n`), run.stderr);
+    }
+  });
+
   it("shows a file by its lines, and where to continue", () => {
     const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
     fits({ stderr: run.stderr, stdout: run.stdout.replace(/^path .*$/m, "") }); // A path is not broken, so that it can be copied.

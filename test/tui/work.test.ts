@@ -211,6 +211,11 @@ describe("pruning and restoring at the terminal", () => {
       await robot.sees("Delete permanently?");
       await robot.press("x");
       await robot.sees("Archive and delete?");
+      await robot.press("enter");
+      await robot.press("x");
+      await robot.sees("Delete permanently?");
+      await robot.press("x");
+      await robot.sees("Archive and delete?");
       await robot.press("y");
       await robot.sees("There are no conversations yet");
       assert.equal(archivesOf(path).length, 1);

@@ -80,7 +80,25 @@ export function addOptions(command: Command, table: OptionTable, exclusive: read
     }
   }
   const parse = command.parseOptions.bind(command);
-  command.parseOptions = (words) => parse(words.flatMap((word) => withoutTruth(command, word)));
+  command.parseOptions = (words) => {
+    const given = words.flatMap((word) => withoutTruth(command, word));
+    refuseNegated(command, given);
+    return parse(given);
+  };
+}
+
+/** `--model` after `--no-model` would win silently, and call a model that the user ruled out. */
+function refuseNegated(command: Command, words: readonly string[]): void {
+  const end = words.indexOf("--");
+  const before = end === -1 ? words : words.slice(0, end);
+  const isGiven = ({ long }: Option): boolean => before.some((word) => word === long || word.startsWith(`${long}=`));
+  for (const negation of command.options.filter((option) => option.negate && isGiven(option))) {
+    const other = command.options.find(
+      (option) => option.attributeName() === negation.attributeName() && !option.negate,
+    );
+    if (other !== undefined && isGiven(other))
+      command.error(`error: option '${other.flags}' cannot be used with option '${negation.flags}'`);
+  }
 }
 
 /** `--flag=true` is `--flag`; `--flag=false` is `--no-flag`, or the absence of a flag that has no negation. */

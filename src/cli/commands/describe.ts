@@ -1,8 +1,9 @@
 /** `lcm describe`: shows one summary, message or file by its id, with its sources and their size. */
 
 import { conversationOf, messageRuns, type Described } from "../../core/recall/describe.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName, type Conversation, type SummaryId } from "../../core/model/types.ts";
+import { isSummaryId, messageName, parseMessageId, type Conversation, type SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
 import { textLines } from "../../format/passages.ts";
 import { headline } from "../../format/conversations.ts";
@@ -124,6 +125,18 @@ export const describeCommand = defineCommand({
     ["lcm describe file_0123456789abcdef --from-line 200", "a file, from line 200"],
   ],
   async run(session, { tokens, bytes, ...lines }, id) {
+    const ofFiles = (
+      [
+        ["--from-line", lines.fromLine],
+        ["--to-line", lines.toLine],
+        ["--bytes", bytes],
+      ] as const
+    ).find(([, given]) => given !== undefined);
+    if (ofFiles !== undefined && (isSummaryId(id) || parseMessageId(id) !== null)) {
+      throw new LcmError("invalid", `${ofFiles[0]} is for files, and ${id} is not a file`, {
+        hint: "limit summaries and messages with --tokens",
+      });
+    }
     return await withLcm(session, "read", async (lcm) => {
       const described = await lcm.describe({
         id,

@@ -82,6 +82,7 @@ export function addCommands(program: Command, context: CommandContext, json: boo
     .option("--no-color", "print without colours, like NO_COLOR=1")
     .configureHelp({
       showGlobalOptions: true,
+      minWidthToWrap: 20,
       visibleGlobalOptions: (command) =>
         command.parent === program ? program.options.filter(({ long }) => isFor(command.name(), long)) : [],
       styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Commander strips it where there are no colours.

@@ -69,7 +69,10 @@ export const restoreCommand = defineCommand({
 async function listAll({ database, json, print, printJson, note, typed }: Session): Promise<void> {
   const found = (await database.restorable()).toReversed();
   if (json) printJson(listJson, { database: database.path, backups: found });
-  else if (found.length === 0) print(typed(`no backups next to ${database.path}; make one with \`lcm backup\``));
+  else if (found.length === 0)
+    print(
+      typed(`no backups next to ${database.path}${database.kind() === "none" ? "" : "; make one with `lcm backup`"}`),
+    );
   else {
     for (const copy of found) print(backupLine(copy));
     const [sound] = found.filter(isSound);

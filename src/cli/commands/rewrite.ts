@@ -57,7 +57,7 @@ export const rewriteCommand = defineCommand({
       return {
         plan: { ...(await lcm.planRewrite({ conversation: conversation.id, select })), conversation: conversation.id },
         lines: [headline(session, conversation)],
-        otherwise: `nothing to rewrite${id === undefined ? `: the context has no summary${depth}` : ""}`,
+        otherwise: `nothing to rewrite${id === undefined ? `: there is no summary${depth} in or below the context` : ""}`,
       };
     });
   },

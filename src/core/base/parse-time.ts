@@ -12,10 +12,14 @@ export function parseSpan(
   now: Timestamp,
   prefix: "--" | "",
 ): { readonly since?: Timestamp; readonly before?: Timestamp } {
-  return {
-    ...(since === undefined ? {} : { since: parseWhen(`${prefix}since`, since, zone, now) }),
-    ...(before === undefined ? {} : { before: parseWhen(`${prefix}before`, before, zone, now) }),
-  };
+  const from = since === undefined ? null : parseWhen(`${prefix}since`, since, zone, now);
+  const until = before === undefined ? null : parseWhen(`${prefix}before`, before, zone, now);
+  if (from !== null && until !== null && until <= from) {
+    throw new LcmError("invalid", `${prefix}since ${since} is not earlier than ${prefix}before ${before}`, {
+      hint: "swap them, or leave one out",
+    });
+  }
+  return { ...(from !== null && { since: from }), ...(until !== null && { before: until }) };
 }
 
 /** Parses `2h` (ago), `today`, `yesterday`, or a date with or without a time. A time without a zone is in `zone`. */

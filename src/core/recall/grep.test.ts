@@ -43,6 +43,7 @@ describe("guarantee 22: a search reports what it left out", () => {
     [{ kind: "partial_match", missing: ["red"] }, /shown do not contain "red"$/],
     [{ kind: "partial_match", missing: ["red", "fox"] }, /lack some of "red", "fox"/],
     [{ kind: "as_words", words: "red fox" }, /as a regular expression; searched for the words "red fox" instead$/],
+    [{ kind: "files", files: 1 }, /1 large file .* to search its contents$/],
     [{ kind: "files", files: 2 }, /2 large files .*; pass --scope files to search/, /; set scope to files to search/],
     [{ kind: "unreadable", files: 1 }, /1 file could not be read, so matches may be missing/],
     [{ kind: "unindexed", rows: 1 }, /1 row not indexed yet/],

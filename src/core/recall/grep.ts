@@ -136,7 +136,7 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
     }
     case "files": {
       const inside = surface === "flags" ? "pass --scope files" : "set scope to files";
-      return `only the descriptions of ${plural(caveat.files, "large file")} were searched; ${inside} to search their contents`;
+      return `only the descriptions of ${plural(caveat.files, "large file")} were searched; ${inside} to search ${caveat.files === 1 ? "its" : "their"} contents`;
     }
     case "as_words":
       return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;

@@ -41,7 +41,9 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   const [message] = yield* reads.messages({ ids: [id] });
   if (message === undefined || (scope !== null && message.conversation !== scope)) {
     const where = scope === null ? "" : ` in conversation ${scope}`;
-    throw new LcmError("not_found", `there is no ${messageName(id)}${where}`);
+    throw new LcmError("not_found", `there is no ${messageName(id)}${where}`, {
+      hint: "list messages with `lcm messages CONVERSATION`",
+    });
   }
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();

@@ -70,7 +70,7 @@ function draw({ found, list }: BackupsDialog, frame: Frame): readonly string[] {
   const { paint } = frame;
   const head = [`Restore which backup? ${paint.soft("the plan is shown first")}`, ""];
   if (found === null) return [...head, "  reading …"];
-  if (found.length === 0) return [...head, "  there are no backups beside the database"];
+  if (found.length === 0) return [...head, "  there are no backups next to the database"];
   return [
     ...head,
     ...listTable(

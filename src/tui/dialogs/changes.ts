@@ -83,6 +83,7 @@ export const pruneModule = createPlan<"prune">({
       ? `delete or archive conversation ${select.conversation}`
       : `delete or archive conversations inactive for ${select.olderThan}`,
   help: "archive or delete them, after a backup",
+  isFinal: true,
   request: (place) => ({ ...place, isArchived: true }),
   keys: [
     {
@@ -99,6 +100,7 @@ export const forgetModule = createPlan<"forget">({
   name: "Forget",
   title: ({ request: { target } }) => `forget ${target.kind === "message" ? messageName(target.id) : "a secret"}`,
   help: "remove it permanently, without a backup",
+  isFinal: true,
   request: (place) => place,
 });
 
@@ -106,6 +108,7 @@ export const restoreModule = createPlan<"restore">({
   name: "Restore",
   title: () => "restore a backup",
   help: "replace the database, after setting it aside",
+  isFinal: true,
   request: (place) => place,
 });
 

@@ -53,13 +53,15 @@ interface Given<K extends Kind> extends Pick<Module<Planning<K>>, "name" | "titl
   readonly help?: string;
   /** Whether it changes nothing in the database. */
   readonly isReading?: true;
+  /** Whether `lcm undo` cannot revert it: a stray ↵ must not apply it. */
+  readonly isFinal?: true;
   readonly request: (place: Destination<K>) => Planning<K>["request"];
   /** In addition to the shared ones. */
   readonly keys?: readonly Binding<Planning<K>>[];
 }
 
 export function createPlan<K extends Kind>(given: Given<K>): Module<Planning<K>> {
-  const { name, title, request, keys = [], help = "apply the plan, after a backup", isReading } = given;
+  const { name, title, request, keys = [], help = "apply the plan, after a backup", isReading, isFinal } = given;
   const scroll = createScroll<Planning<K>>((state, by, frame) => ({
     ...state,
     top: scrolled(state.top, by, bodyLines(state, frame).length, bodyRows(state, frame)),
@@ -80,7 +82,7 @@ export function createPlan<K extends Kind>(given: Given<K>): Module<Planning<K>>
     },
     keys: [
       {
-        keys: ["y", "enter"],
+        keys: isFinal === true ? ["y"] : ["y", "enter"],
         short: "apply",
         help,
         ...(isReading === undefined && { changes: true }),

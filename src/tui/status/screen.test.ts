@@ -77,9 +77,9 @@ const status: Status = {
 
 const report: StatusReport = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
 
-const shown = (room: Frame = frame): string =>
+const shown = (room: Frame = frame, of: StatusReport = report): string =>
   statusModule
-    .draw({ kind: "status", conversation: null, report, trouble: null, isBackingUp: false, top: 0 }, room)
+    .draw({ kind: "status", conversation: null, report: of, trouble: null, isBackingUp: false, top: 0 }, room)
     .join("\n");
 
 describe("guarantee 27: one status", () => {
@@ -99,6 +99,15 @@ describe("guarantee 27: one status", () => {
       /freshTailCount = 8 \(environment, LCM_FRESH_TAIL_COUNT\)/,
     ])
       assert.match(shown(), words);
+  });
+
+  it("does not repeat in the message of a compaction what its columns show", () => {
+    const message = "184,806 → 7,184 tokens in 11 passes; nothing is left to fold";
+    const done = { ...compaction, outcome: "settled", message, passes: 11, tokensBefore: 184_806, tokensAfter: 7_184 };
+    const drawn = (columns: number): string =>
+      shown({ ...frame, columns, bounds: columns }, { ...report, status: { ...status, compactions: [done] } });
+    assert.match(drawn(120), /184,806 → 7,184 +11 passes +nothing is left to fold/);
+    assert.match(drawn(90), /184,806 → 7,184 +11 passes; nothing is left to fold/);
   });
 
   it("fits narrow rooms and wide ones", () => {

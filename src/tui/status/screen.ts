@@ -163,7 +163,12 @@ function compactionLines(
       padEnd(change, 20),
       ...(columns >= 100 ? [padEnd(plural(passes, "pass", "passes"), 10)] : []),
     ].join("  ");
-    const words = cut(oneLine(message), Math.max(8, columns - 6 - widthOf(left)));
+    // The message repeats what the columns show.
+    const said = `${change} tokens in ${columns >= 100 ? `${plural(passes, "pass", "passes")}; ` : ""}`;
+    const words = cut(
+      oneLine(message.startsWith(said) ? message.slice(said.length) : message),
+      Math.max(8, columns - 6 - widthOf(left)),
+    );
     return `${left}  ${outcome === "failed" || outcome === "waiting" ? paint.bad(words) : words}`;
   });
 }

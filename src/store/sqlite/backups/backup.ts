@@ -77,6 +77,8 @@ export async function writeWhole(
   write: (draft: string) => Promise<void>,
   replace = false,
 ): Promise<void> {
+  if (statSync(to, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new LcmError("invalid", `${to} is a folder`, { hint: "name a file in it" });
   const taken = [to, filesBeside(to)].find((path) => existsSync(path));
   if (!replace && taken !== undefined)
     throw new LcmError("conflict", `${taken} already exists`, { hint: "choose another name" });
