@@ -62,6 +62,21 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversations())[0]?.totals.contextTokens, tokensMax);
     });
 
+    it("are refused as limits of what is read; none and Infinity mean all", async ({ store, id }) => {
+      await store.append(id, [said("1"), said("2")]);
+      for (const limit of senseless.filter((number) => number !== Infinity)) {
+        await refuses("invalid", () => store.messages({ conversation: id, limit }));
+        await refuses("invalid", () => store.context(id, { limit }));
+        await refuses("invalid", () => store.conversations({ limit }));
+        await refuses("invalid", () => store.summaries({ conversation: id, limit }));
+        await refuses("invalid", () => store.unused(id, limit));
+        await refuses("invalid", () => store.compactions(id, limit));
+        await refuses("invalid", () => store.journal({ limit }));
+      }
+      assert.equal((await store.messages({ conversation: id, limit: Infinity })).length, 2);
+      assert.equal((await store.context(id, { limit: 1 })).length, 1);
+    });
+
     it("are refused in summaries, drafts, grants, model calls and compactions", async ({ store, id }) => {
       await store.append(id, [said("1", { tokens: tokensMax }), said("2", { tokens: tokensMax })]);
       const run = await store.context(id);

@@ -1,6 +1,6 @@
 /** Reads conversations, contexts, messages, summaries, files, grants and model usage. */
 
-import { LcmError } from "../../core/base/errors.ts";
+import { checkAmount, LcmError } from "../../core/base/errors.ts";
 import { messageIdOf, numbersPerConversation } from "../../core/model/types.ts";
 import type {
   ContextItem,
@@ -29,6 +29,14 @@ import type { ReadScripts, Row, Script, Statement } from "../script.ts";
 
 /** SQLite's value for "no limit". */
 const unlimited = -1;
+
+/** All rows without a limit. SQLite would take a negative one for none, and fail on a fraction. */
+export function rowsMax(limit = Infinity): number {
+  if (limit === Infinity) return unlimited;
+  checkAmount("the limit", limit);
+  return limit;
+}
+
 const lowest = Number.MIN_SAFE_INTEGER;
 const highest = Number.MAX_SAFE_INTEGER;
 
@@ -50,15 +58,18 @@ export const reads = {
                  OR active = ${filter.active === undefined ? null : Number(filter.active)})
             AND (${filter.includeHidden === true ? 1 : 0} = 1 OR hidden = 0)
           ORDER BY coalesce(last_message_at, updated_at) DESC, conversation_id DESC
-          LIMIT ${filter.limit ?? unlimited}`,
+          LIMIT ${rowsMax(filter.limit)}`,
       toConversation,
     );
   },
 
   *context(id, window = {}) {
     yield* mustHave(id);
-    const { after = lowest, before = highest, kind = "any", keep = "oldest", limit = unlimited } = window;
-    const items = yield* all({ parts: windows[kind][keep], values: [id, after, before, limit] }, toContextItem);
+    const { after = lowest, before = highest, kind = "any", keep = "oldest", limit } = window;
+    const items = yield* all(
+      { parts: windows[kind][keep], values: [id, after, before, rowsMax(limit)] },
+      toContextItem,
+    );
     return keep === "newest" ? items.toReversed() : items;
   },
 
@@ -87,7 +98,7 @@ export const reads = {
       before = "~",
       role = null,
     } = selection;
-    const limit = selection.limit ?? unlimited;
+    const limit = rowsMax(selection.limit);
     const isNewest = selection.keep === "newest";
     const rows = yield statement(
       `SELECT * FROM messages WHERE message_id > ? AND message_id < ? AND created_at >= ? AND created_at < ?
@@ -115,7 +126,7 @@ export const reads = {
     const depth = selection.depth ?? null;
     return yield* all(
       sql`SELECT * FROM summaries WHERE conversation_id = ${selection.conversation} AND (${depth} IS NULL OR depth = ${depth})
-          ORDER BY depth, earliest_at, created_at, search_id LIMIT ${selection.limit ?? unlimited}`,
+          ORDER BY depth, earliest_at, created_at, search_id LIMIT ${rowsMax(selection.limit)}`,
       toSummary,
     );
   },
@@ -179,7 +190,7 @@ export const reads = {
       sql`SELECT s.summary_id FROM summaries s WHERE s.conversation_id = ${id}
             AND NOT EXISTS (SELECT 1 FROM summary_parents p WHERE p.parent_summary_id = s.summary_id)
             AND NOT EXISTS (SELECT 1 FROM context_items c WHERE c.summary_id = s.summary_id)
-          ORDER BY s.depth DESC, s.earliest_at DESC LIMIT ${limit}`,
+          ORDER BY s.depth DESC, s.earliest_at DESC LIMIT ${rowsMax(limit)}`,
       toSummaryId,
     ),
 
@@ -218,8 +229,8 @@ export const reads = {
   compactions: (id, limit) =>
     all(
       id === null
-        ? sql`SELECT * FROM compactions ORDER BY compaction_id DESC LIMIT ${limit}`
-        : sql`SELECT * FROM compactions WHERE conversation_id = ${id} ORDER BY compaction_id DESC LIMIT ${limit}`,
+        ? sql`SELECT * FROM compactions ORDER BY compaction_id DESC LIMIT ${rowsMax(limit)}`
+        : sql`SELECT * FROM compactions WHERE conversation_id = ${id} ORDER BY compaction_id DESC LIMIT ${rowsMax(limit)}`,
       toCompaction,
     ),
 } satisfies ReadScripts;

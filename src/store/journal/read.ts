@@ -2,6 +2,7 @@
 
 import type { JournalFilter } from "../../core/model/changes.ts";
 import { isSummaryId, operations, type JournalEntry, type Touched } from "../../core/model/types.ts";
+import { rowsMax } from "../conversation/reads.ts";
 import { isTable, type Image, type Table, type Trace } from "./record.ts";
 import { asConversation, asMessage, asSummary, time, wordOf } from "../rows.ts";
 import { all, int, sql, text, type ReadScript, type Row, type Script } from "../script.ts";
@@ -25,7 +26,7 @@ export function* steps({ conversation, change, limit }: JournalFilter): Script<r
     sql`SELECT * FROM journal WHERE (${only} IS NULL OR conversation_id = ${only}) AND change_id IN (
           SELECT change_id FROM journal
           WHERE (${only} IS NULL OR conversation_id = ${only}) AND (${of} IS NULL OR change_id = ${of})
-          GROUP BY change_id ORDER BY max(journal_id) DESC LIMIT ${limit ?? -1})
+          GROUP BY change_id ORDER BY max(journal_id) DESC LIMIT ${rowsMax(limit)})
         ORDER BY journal_id DESC`,
     toStep,
   );
