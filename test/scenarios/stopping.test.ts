@@ -232,6 +232,8 @@ describe("guarantee 34: every long command", { skip: withoutPseudoTerminal, conc
       .filter((name) => name !== "help");
     assert.ok(listed.length > 20, listed.join());
     assert.deepEqual(listed.toSorted(), [...Object.keys(longCommands), ...shortCommands].toSorted());
+    for (const [name, { next }] of Object.entries(longCommands))
+      assert.doesNotMatch(next, /more time/, `${name}: Ctrl-C is not a time limit`);
   });
 });
 

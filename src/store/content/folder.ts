@@ -204,6 +204,15 @@ function pathInside(folder: string, storageUri: string): string {
   return path;
 }
 
+/** Null for a URI that leads outside the folder, which nothing reads or writes. */
+export function placeOf(folder: string, storageUri: string): string | null {
+  try {
+    return pathInside(folder, storageUri);
+  } catch {
+    return null; // A forged row, which must not hinder work with the others.
+  }
+}
+
 /** Only names that `put` gives; other files in the folder are not ours. */
 const ownName = /^(file_[0-9a-f]{16})\.[A-Za-z0-9]{1,8}(\.\d{1,10}\.new)?$/;
 
@@ -276,7 +285,7 @@ export async function copyFiles(from: string, to: string): Promise<void> {
 export async function removeUnnamed(folder: string, named: () => readonly string[]): Promise<void> {
   const listed = await openFolder(folder).list(null);
   // Asked after the listing: content stored in between has its row by now.
-  const kept = new Set(named().map((storageUri) => pathInside(folder, storageUri)));
+  const kept = new Set(named().map((storageUri) => placeOf(folder, storageUri)));
   for (const { storageUri, isDraft } of listed) {
     const path = pathInside(folder, storageUri);
     if (!isDraft && !kept.has(path)) await removeIn(folder, path);

@@ -11,7 +11,7 @@ import { numbersPerConversation, type ConversationId } from "../../core/model/ty
 import type { Merged } from "../../core/model/store.ts";
 import { filesBeside, type DatabaseLocation } from "./location.ts";
 import { ownedTables } from "../ownership.ts";
-import { copyContents, openFolder, refuseLinks } from "../content/folder.ts";
+import { copyContents, placeOf, refuseLinks } from "../content/folder.ts";
 import { isLink, notPlain } from "../content/plain-file.ts";
 import { freshNumber } from "../registry.ts";
 import { asConversation } from "../rows.ts";
@@ -44,12 +44,11 @@ export async function merge(deps: MergeDeps, from: DatabaseLocation): Promise<Me
 
 /** A row of a damaged or forged database may name content of a row here, which copying would replace. */
 async function refuseTaken(deps: MergeDeps, from: string, contents: readonly string[]): Promise<void> {
-  const folder = openFolder(deps.filesDir);
   const here = await deps.read(() =>
     all(sql`SELECT storage_uri FROM main.large_files`, (row) => text(row, "storage_uri")),
   );
-  const taken = new Set(here.map((storageUri) => folder.path(storageUri)));
-  const clash = contents.find((storageUri) => taken.has(folder.path(storageUri)));
+  const taken = new Set(here.map((storageUri) => placeOf(deps.filesDir, storageUri)).filter((place) => place !== null));
+  const clash = contents.find((storageUri) => taken.has(placeOf(deps.filesDir, storageUri) ?? ""));
   if (clash === undefined) return;
   throw new LcmError("conflict", `${from} would replace the stored file ${clash}, which another file here uses`, {
     hint: "nothing was merged; export single conversations and import these",

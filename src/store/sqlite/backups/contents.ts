@@ -1,6 +1,6 @@
 /** What a backup must hold: the content that its rows name, except what the database had already lost by then. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder, syncFile, syncFolder } from "../../content/durable.ts";
 import { bytesOf, openFolder } from "../../content/folder.ts";
@@ -49,20 +49,26 @@ export async function holds(folder: string, named: NamedContent, hashed: boolean
 }
 
 /** Lists, beside a backup's files, the content that the database had lost when it was backed up. */
-const lostFile = (backup: string): string => join(filesBeside(backup), "lost.json");
+const lostName = "lost.json";
 
 export async function recordLost(backup: string, storageUris: readonly string[]): Promise<void> {
   if (storageUris.length === 0) return;
   makeFolder(filesBeside(backup));
-  writeFileSync(lostFile(backup), JSON.stringify(storageUris, null, 1), { mode: 0o600 });
-  await syncFile(lostFile(backup));
+  const path = join(filesBeside(backup), lostName);
+  writeFileSync(path, JSON.stringify(storageUris, null, 1), { mode: 0o600 });
+  await syncFile(path);
   syncFolder(filesBeside(backup));
 }
 
-export function lostBefore(backup: string): ReadonlySet<string> {
-  if (!existsSync(lostFile(backup))) return new Set();
-  const listed: unknown = JSON.parse(readFileSync(lostFile(backup), "utf8"));
-  return new Set(Array.isArray(listed) ? listed.map(String) : []);
+/** None if the list is damaged: then what it named counts as missing. */
+export async function lostBefore(backup: string): Promise<ReadonlySet<string>> {
+  const bytes = await bytesOf(filesBeside(backup), lostName);
+  try {
+    const listed: unknown = JSON.parse(bytes?.toString() ?? "[]");
+    return new Set(Array.isArray(listed) ? listed.map(String) : []);
+  } catch {
+    return new Set();
+  }
 }
 
 /** Where the content of a backup may be; the latter for a copy of a database with its folder. Links are not followed. */
@@ -75,7 +81,7 @@ export const foldersOf = (path: string): readonly string[] =>
  */
 export async function filesLackingIn(backup: string): Promise<number> {
   if (identify(backup) === "older_program") return 0;
-  const lost = lostBefore(backup);
+  const lost = await lostBefore(backup);
   let lacking = 0;
   for (const content of contentsNamedIn(backup)) {
     if (lost.has(content.storageUri)) continue;

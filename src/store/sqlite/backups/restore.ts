@@ -83,7 +83,7 @@ async function verify(from: string, { path, filesDir }: DatabaseLocation, isPart
   if (!isPartial) checkTexts(from);
   const folders = foldersOf(from);
   const sources = folders.map((folder) => ({ folder, fresh: [] as string[], changed: [] as string[] }));
-  const lost = lostBefore(from);
+  const lost = await lostBefore(from);
   const named = contentsNamedIn(from);
   const missing: string[] = [];
   let files = 0;
