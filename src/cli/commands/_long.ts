@@ -14,7 +14,7 @@ export interface LongCommand {
 }
 
 const again = "run it again to continue";
-const fromTheStart = "run it again, with more time or when the machine is less busy";
+const fromTheStart = "run it again; it starts from the beginning";
 const unchanged = "nothing was changed";
 /** One transaction changes everything or nothing. */
 const allOrNothing = "a change that was not reported as done was not made";
@@ -33,10 +33,14 @@ export const longCommands = {
   dissolve: { doing: "dissolving", kept: allOrNothing, next: "see `lcm history`, and run it again if it is not there" },
   doctor: {
     doing: "checking",
-    kept: "fixes reported as done are kept, and the others were not made",
-    next: "check one conversation at a time with `lcm doctor CONVERSATION`, or run it again with more time",
+    kept: "nothing was changed, except for fixes reported as done",
+    next: "run it again, or check one conversation with `lcm doctor CONVERSATION`",
   },
-  export: { doing: "writing", kept: "a file of --output is as it was, and stdout got only a part", next: fromTheStart },
+  export: {
+    doing: "writing",
+    kept: "a file named with --output is unchanged, and printed output is incomplete",
+    next: fromTheStart,
+  },
   forget: {
     doing: "searching",
     kept: "it is forgotten everywhere or nowhere",

@@ -120,7 +120,10 @@ export function reportUsage({ stdout }: CommandContext, json: boolean, error: st
 }
 
 const isFor = (command: string, option: string | undefined): boolean =>
-  option !== "--version" && !(command === "mcp" && option === "--json");
+  option !== "--version" && !(without[command] ?? []).includes(option ?? "");
+
+/** Options that make no sense with these: a server and a screen print no JSON, and the demo makes its own database. */
+const without: Readonly<Record<string, readonly string[]>> = { mcp: ["--json"], tui: ["--json"], demo: ["--db"] };
 
 const argumentTerm = (argument: Command["registeredArguments"][number]): string => {
   const name = argument.name() + (argument.variadic ? "…" : "");
@@ -128,5 +131,6 @@ const argumentTerm = (argument: Command["registeredArguments"][number]): string 
 };
 
 const exitStatuses =
-  "Exit status: 0 ok, 1 findings or no match, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.";
+  "Exit status: 0 ok, 1 findings or no match, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt, " +
+  "130 interrupted by Ctrl-C.";
 const zoneWords = "Times are shown and entered in your time zone (TZ); JSON uses UTC.";

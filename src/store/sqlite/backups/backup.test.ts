@@ -25,6 +25,7 @@ import { assertPrivate } from "../../../../test/support/platform.ts";
 import { makeScratch } from "../../../../test/support/scratch.ts";
 import { archive } from "../archive.ts";
 import { backUp, backUpDatabase } from "./backup.ts";
+import { filesLackingIn } from "./contents.ts";
 import { backupPath, copiesBeside, pruneBackups, unusedPath } from "./copies.ts";
 import { defaultFilesDir, filesBeside, locationOf } from "../location.ts";
 import { restore } from "./restore.ts";
@@ -330,6 +331,30 @@ describe("guarantee 31: a backup is whole or is not one", () => {
     assert.deepEqual(await pruneBackups(path), [backup]);
     const { missing } = await restore(newer[0]!, locationOf(path), { now });
     assert.equal(missing, 0);
+  });
+
+  it("is listed, and restored with --partial, if its list of lost files is damaged", async () => {
+    const path = await living();
+    await store(path, ["heron", "osprey"]);
+    const [lost] = filesIn(defaultFilesDir(path)).keys();
+    rmSync(defaultFilesDir(path) + lost!);
+    const backup = backupPath(path, now);
+    await backUp(locationOf(path), backup);
+    writeFileSync(join(filesBeside(backup), "lost.json"), "{");
+    assert.equal(await filesLackingIn(backup), 1);
+    await assert.rejects(restore(backup, locationOf(path), { now }), { code: "corrupt" });
+    assert.equal((await restore(backup, locationOf(path), { now, isPartialAllowed: true })).missing, 1);
+  });
+
+  it("is restored with --partial to the end, even if a row of it leads outside the files folder", async () => {
+    const path = await living();
+    await store(path, ["heron"]);
+    const backup = backupPath(path, now);
+    await backUp(locationOf(path), backup);
+    await store(path, ["osprey"]);
+    tamper(backup, (db) => db.exec("UPDATE large_files SET storage_uri = '../secret'"));
+    await restore(backup, locationOf(path), { now, isPartialAllowed: true });
+    assert.ok(![...filesIn(defaultFilesDir(path)).values()].includes("osprey"), "what no row names is removed");
   });
 
   it("is never outnumbered by incomplete ones when old backups are removed", async () => {
