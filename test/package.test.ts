@@ -39,7 +39,7 @@ describe("the published package", () => {
       /^bin\/(launch|lcm|lcm-tui)\.js$/,
       /^demo\/[a-z-]+\.jsonl$/,
       /^dist\/(index|needed-node|cli\/main|hosts\/openclaw\/plugin|parts\/[\w-]+)\.js$/,
-      /^dist\/(index|(core|models|store|agent-tools)\/([\w-]+\/)?[\w-]+)\.d\.ts$/,
+      /^dist\/(index|(core|models|store|agent-tools)\/([\w-]+\/)*[\w-]+)\.d\.ts$/,
       /^dist\/(LICENSES\.txt|parts\/[\w-]+\.js\.LEGAL\.txt)$/,
       /^docs\/([a-z]+\/)?[\w-]+\.(md|svg)$/,
     ];

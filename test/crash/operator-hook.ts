@@ -1,6 +1,7 @@
 /**
- * Loaded into the real program before it starts: counts writing statements and sends SIGKILL right after a chosen one.
- * The process dies in the middle of its transaction. `COUNT_TO` names a file for the count, `KILL_AT` the statement.
+ * Loaded into each thread of the real program before it starts: counts its writing statements and sends SIGKILL right
+ * after a chosen one. The process dies in the middle of its transaction. `COUNT_TO` names a file for the count of the
+ * thread that writes, `KILL_AT` the statement.
  */
 
 import { writeFileSync } from "node:fs";
@@ -15,10 +16,10 @@ for (const name of ["run", "all"] as const) {
   const original = StatementSync.prototype[name];
   const counting = function (this: StatementSync, ...values: never[]): unknown {
     const result: unknown = Reflect.apply(original, this, values);
-    if (isWrite.test(this.sourceSQL) && ++written === killAt) process.kill(process.pid, "SIGKILL");
+    if (!isWrite.test(this.sourceSQL)) return result;
+    if (++written === killAt) process.kill(process.pid, "SIGKILL");
+    if (countTo !== undefined) writeFileSync(countTo, String(written));
     return result;
   };
   Object.defineProperty(StatementSync.prototype, name, { value: counting });
 }
-
-if (countTo !== undefined) process.on("exit", () => writeFileSync(countTo, String(written)));
