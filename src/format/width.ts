@@ -71,12 +71,13 @@ export function breakLines(text: string, columns: number): readonly string[] {
   );
 }
 
-/** Puts as many pieces on each line as fit, and drops the spaces at a break. */
+/** Puts as many pieces on each line as fit, and drops the spaces at a break. One that fits no line stays where it is. */
 function fill(pieces: readonly string[], columns: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
   for (const piece of pieces) {
-    if (line !== "" && widthOf(line + piece.trimEnd()) > columns) {
+    const own = piece.trimEnd();
+    if (line !== "" && widthOf(line + own) > columns && widthOf(own) <= columns) {
       lines.push(line.trimEnd());
       line = "";
     }
