@@ -3,7 +3,7 @@
 import { LcmError } from "../core/base/errors.ts";
 
 /** Far above the longest answer of a model, and small enough for several at once. */
-export const answerBytesMax = 16 * 1024 * 1024;
+export const answerBytesMax = 4 * 1024 * 1024;
 
 /**
  * Throws `denied` for a redirect: following it would repeat the credential and the conversation there. Reading a longer

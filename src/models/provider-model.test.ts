@@ -395,7 +395,7 @@ for (const format of formats) {
       server.play({ kind: "endless", status: 200 });
       const completion = await model.complete(request);
       assert.equal(refusalOf(completion), "rejected");
-      assert.match(messageOf(completion), /the answer is longer than 16777216 bytes$/);
+      assert.match(messageOf(completion), /the answer is longer than 4194304 bytes$/);
       assert.equal(server.asked.length, 1);
       assert.ok(server.endlessBytes() < 4 * answerBytesMax, `${server.endlessBytes()} bytes were sent`);
     });
