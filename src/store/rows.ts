@@ -93,8 +93,20 @@ export function toContextItem(row: Row): ContextItem {
 
 /** The texts of the parts are slices of the message's text. */
 export function toMessage(row: Row, parts: readonly Row[]): Message {
+  return toMessageWith(row, parts, isDamaged("messages", row, parts) ? damaged : {});
+}
+
+/** For prompts, which read hundreds of messages at a time: the checksum is compared only if the row makes no sense. */
+export function toMessageUnchecked(row: Row, parts: readonly Row[]): Message {
+  try {
+    return toMessageWith(row, parts, {});
+  } catch {
+    return toMessage(row, parts); // Throws the same again if the row is as it was stored.
+  }
+}
+
+function toMessageWith(row: Row, parts: readonly Row[], damage: Damage): Message {
   const content = text(row, "content");
-  const damage = isDamaged("messages", row, parts) ? damaged : {};
   return {
     id: asMessage(int(row, "message_id")),
     conversation: asConversation(int(row, "conversation_id")),

@@ -158,8 +158,10 @@ export interface NewMessage {
   readonly moved?: readonly MovedContent[];
 }
 
-/** A stored message. */
-/** Set if a row no longer says what was stored: its checksum differs. It is read as far as possible. */
+/**
+ * Set if a row no longer says what was stored: its checksum differs. It is read as far as possible. Messages that are
+ * asked for by id, as prompts do, are compared only if they make no sense.
+ */
 export interface Damage {
   readonly isDamaged?: true;
 }

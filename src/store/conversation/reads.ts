@@ -19,6 +19,7 @@ import {
   toEntry,
   toGrant,
   toMessage,
+  toMessageUnchecked,
   toOpenBreaker,
   toStoredFile,
   toSummary,
@@ -82,7 +83,7 @@ export const reads = {
           : yield sql`SELECT message_id, conversation_id, seq, role, content, token_count, created_at, message_key, parent_key,
                              envelope, entry, aside, moved, checksum
                       FROM messages WHERE message_id BETWEEN ${range.first} AND ${range.last}`;
-      const found = yield* withParts(rows);
+      const found = yield* withParts(rows, toMessageUnchecked);
       return inOrder(selection.ids, found, ({ id }) => id);
     }
     if ("keys" in selection) {
@@ -283,7 +284,7 @@ function inOrder<Key, T>(asked: readonly Key[], found: readonly T[], keyOf: (eac
   return asked.map((key) => known.get(key)).filter((each) => each !== undefined);
 }
 
-function* withParts(rows: readonly Row[]): Script<readonly Message[]> {
+function* withParts(rows: readonly Row[], decode = toMessage): Script<readonly Message[]> {
   const ids = rows.map((row) => int(row, "message_id"));
   const range = rangeOf(ids);
   const parts =
@@ -294,7 +295,7 @@ function* withParts(rows: readonly Row[]): Script<readonly Message[]> {
       : yield sql`SELECT message_id, part_type, text_length, text_content, tool_call_id, tool_name, metadata
           FROM message_parts WHERE message_id BETWEEN ${range.first} AND ${range.last} ORDER BY message_id, ordinal`;
   const partsOf = Map.groupBy(parts, (part) => int(part, "message_id"));
-  return rows.map((row) => toMessage(row, partsOf.get(int(row, "message_id")) ?? []));
+  return rows.map((row) => decode(row, partsOf.get(int(row, "message_id")) ?? []));
 }
 
 /** Consecutive ids, as of messages that were not folded, are read as a range, which is a third cheaper. */
