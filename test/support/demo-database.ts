@@ -2,6 +2,7 @@
 
 import { demoSession, readDemoTranscript } from "../../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../../src/core/lcm.ts";
+import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
@@ -13,7 +14,10 @@ export async function makeDemoDatabase(path: string): Promise<Timestamp> {
   const last = timestampToMs(String(transcript.at(-1)?.["timestamp"]) as Timestamp);
   const now = (): Timestamp => msToTimestamp(last + 1_000 * ++seconds);
   const hex16 = (): string => Math.imul(++ids, 0x9e3779b1).toString(16).replace("-", "").padStart(16, "5b1c07e94d");
-  const lcm = createLcm({ store: await openSqlite({ path, housekeeping: false, now, hex16 }), clock: { now } });
+  // One pass at a time: several would take their ids in the order in which they happen to end.
+  const { values: settings } = resolveSettings({ env: {}, config: { summaryConcurrency: 1 } });
+  const store = await openSqlite({ path, housekeeping: false, now, hex16 });
+  const lcm = createLcm({ store, clock: { now }, settings });
   try {
     const lines = async function* () {
       for (const [index, value] of transcript.entries()) yield { position: index + 1, value };
