@@ -109,8 +109,8 @@ function writer(database: DatabaseSync) {
   );
   const now = new Date().toISOString();
   const made = database
-    .prepare(`INSERT INTO conversations (conversation_id, session_id, created_at, updated_at)
-              SELECT coalesce(max(conversation_id), 0) + 1, 'floor', ?, ? FROM conversations RETURNING conversation_id AS id`)
+    .prepare(`INSERT INTO conversations (conversation_id, session_id, created_at, updated_at, unindexed)
+              SELECT coalesce(max(conversation_id), 0) + 1, 'floor', ?, ?, 1 FROM conversations RETURNING conversation_id AS id`)
     .get(now, now);
   const conversation = Number(made?.["id"]);
   const add = ({ message, parts, item }: Rows): void => {
@@ -305,9 +305,11 @@ function sweepCpuS(database: DatabaseSync, conversation: number): number {
   const addSummary = copy.prepare(
     `INSERT INTO summaries (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
   );
-  const addMessage = copy.prepare("INSERT INTO summary_messages (summary_id, message_id, ordinal) VALUES (?, ?, ?)");
+  const addMessage = copy.prepare(
+    "INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal) VALUES (1, ?, ?, ?)",
+  );
   const addSource = copy.prepare(
-    "INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, ?)",
+    "INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal) VALUES (1, ?, ?, ?)",
   );
   const addItem = copy.prepare(
     "INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id) VALUES (1, ?, 'summary', ?)",
