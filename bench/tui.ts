@@ -54,7 +54,7 @@ async function press(terminal: Terminal, key: string): Promise<number | null> {
 }
 
 const patienceMs = 400;
-const first = "newest activity first";
+const first = "latest activity first";
 
 /** A key may have led beyond the screen it was pressed on. */
 async function backToTheFirst(terminal: Terminal): Promise<void> {

@@ -132,7 +132,7 @@ function optionsOf(line: Line, start: string): Completion {
 
 const isRepeatable = ({ description }: Option): boolean => description.includes("repeatable");
 
-/** What the names of values in the commands' records stand for. */
+/** Values with these names are completed as files, or as conversations. */
 const fileNames = /^(?:path|file|folder|from|db)$/;
 const conversationNames = /^(?:conversation|family|source|target)$/;
 
