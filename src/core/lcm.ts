@@ -28,7 +28,7 @@ import { resolveSettings, type Settings } from "./model/settings.ts";
 import { meter, spendOf } from "./model-calls/metering.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { findConversation, mustFind } from "./model/find-conversation.ts";
-import { checkBudget, promptBudgetDefault } from "./model/prompt-cost.ts";
+import { checkBudget, contextTargetTokens, promptBudgetDefault } from "./model/prompt-cost.ts";
 import { due, type Due } from "./compaction/due.ts";
 
 export interface LcmDeps {
@@ -142,8 +142,10 @@ export function createLcm(given: LcmDeps): Lcm {
     async assemble(conversation, { budget } = {}) {
       const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
       const { freshTailCount } = settings;
-      checkBudget(promptBudget ?? promptBudgetDefault);
-      return await assemble(store, { conversation, budget: promptBudget ?? promptBudgetDefault, freshTailCount });
+      const tokens = promptBudget ?? promptBudgetDefault;
+      checkBudget(tokens);
+      const targetTokens = contextTargetTokens(settings, tokens);
+      return await assemble(store, { conversation, budget: tokens, freshTailCount, targetTokens });
     },
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: planCompaction.bind(null, deps),

@@ -13,6 +13,7 @@ const report: AssemblyReport = {
   tokens: 7_500,
   outcome: "whole",
   summaries: { items: 4, tokens: 3_500 },
+  finer: { items: 0, tokens: 0 },
   older: { items: 9, tokens: 1_000 },
   tail: { items: 32, tokens: 3_000 },
   notes: none,

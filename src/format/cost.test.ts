@@ -6,7 +6,14 @@ import { builtInTemplates } from "../core/prompts/summary.ts";
 import { costOf } from "./cost.ts";
 
 const conversation = 1 as ConversationId;
-const due = { kind: "sweep", budget: 100, thresholdTokens: 75, promptTokens: 90_000, rawTokens: 80_000 } as const;
+const due = {
+  kind: "sweep",
+  budget: 100,
+  thresholdTokens: 75,
+  targetTokens: 50,
+  promptTokens: 90_000,
+  rawTokens: 80_000,
+} as const;
 const leaf = { depth: 0, sources: 100, sourceTokens: 20_000, targetTokens: 1_200 };
 const condensed = { depth: 1, sources: 4, sourceTokens: 4_800, targetTokens: 2_000 };
 const plan: CompactionPlan = {

@@ -246,6 +246,7 @@ export const toCompaction = (row: Row): CompactionRecord => ({
   conversation: asConversation(int(row, "conversation_id")),
   at: time(row, "at"),
   mode: asMode(text(row, "mode")),
+  asked: int(row, "asked") === 1,
   outcome: text(row, "outcome"),
   message: text(row, "message"),
   passes: int(row, "passes"),

@@ -284,6 +284,7 @@ export const compaction = (conversation: ConversationId, more: Partial<Compactio
   conversation,
   at: at("2026-02-17T08:00:00.000Z"),
   mode: "sweep",
+  asked: false,
   outcome: "settled",
   message: "nothing left to fold after 3 passes",
   passes: 3,

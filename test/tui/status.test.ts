@@ -29,6 +29,7 @@ describe("the status screen", () => {
         conversation: deep,
         at: (await store.conversations())[0]!.createdAt,
         mode: "sweep",
+        asked: false,
         outcome: "waiting",
         message: "the model was not asked: no credential",
         passes: 2,

@@ -50,6 +50,7 @@ export const dueFields = {
   kind: oneOf("sweep", "incremental", "nothing"),
   budget: whole,
   thresholdTokens: whole,
+  targetTokens: about(whole, "where an automatic sweep stops; 0: when nothing is left to fold"),
   promptTokens: whole,
   rawTokens: whole,
 };

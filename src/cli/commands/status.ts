@@ -4,7 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import { readStatus } from "../../core/status.ts";
 import { statusFacts, type ConfiguredModel, type Status } from "../../format/status.ts";
-import { anything, list, maybe, object, type TypeOf, record, text, time, whole, either, oneOf } from "./_json.ts";
+import { anything, flag, list, maybe, object, type TypeOf, record, text, time, whole, either, oneOf } from "./_json.ts";
 import { backupFields, dueFields, misplacedJson, modelJson, usageJson } from "./_shapes.ts";
 import { defineCommand, withLcm, type PromptFiles, type Session } from "./_session.ts";
 import { facts } from "../../format/table.ts";
@@ -29,6 +29,7 @@ const json = object({
       conversation: whole,
       at: time,
       mode: text,
+      asked: flag,
       outcome: text,
       message: text,
       tokensBefore: whole,

@@ -3,7 +3,8 @@
  *
  * No model is called, nothing is written, and only what is shown is read. Between folds the prompt only grows at its
  * end, so that provider caches stay valid. When the context exceeds the budget, its oldest part is evicted in large
- * steps (eviction.ts), and a fixed note comes first. Only a late result changes earlier output: it moves to its call.
+ * steps (eviction.ts), and a fixed note comes first. When it is smaller than it need be, stretches are shown by finer
+ * texts (zoom.ts). Only a late result changes earlier output: it moves to its call.
  *
  * The newest user message is always shown. If it is evicted, its text goes between the note and the rest, shortened if
  * it is a large part of the budget (an eighth to a quarter).
@@ -35,6 +36,7 @@ import {
   withoutResults,
 } from "./prompt-items.ts";
 import type { PromptItem } from "./prompt-items.ts";
+import { isKeptSmall, roomFor, zoomIn, type ShownItem } from "./zoom.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
@@ -44,6 +46,8 @@ export interface AssembleRequest {
   readonly conversation: ConversationId;
   readonly budget: number;
   readonly freshTailCount: number;
+  /** A smaller context is shown by finer texts up to this. */
+  readonly targetTokens?: number;
 }
 
 export interface Assembly {
@@ -63,6 +67,8 @@ export interface AssemblyReport {
   /** `tail_cut`: only part of the fresh tail fits. `shortened`: texts were cut. `starved`: nothing fits. */
   readonly outcome: "whole" | "evicted" | "tail_cut" | "shortened" | "starved";
   readonly summaries: Share;
+  /** Summaries of the context that are shown by what they were made from, and the tokens that this adds. */
+  readonly finer: Share;
   /** Raw messages outside the fresh tail. */
   readonly older: Share;
   readonly tail: Share;
@@ -81,14 +87,22 @@ export interface AssemblyReport {
   readonly origins: readonly Origin[];
 }
 
+/** `within`: the summary of the context that it is shown in place of. */
 export type Origin =
-  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly tokens: number }
+  | {
+      readonly kind: "summary";
+      readonly id: SummaryId;
+      readonly depth: number;
+      readonly tokens: number;
+      readonly within?: SummaryId;
+    }
   | {
       readonly kind: "message";
       readonly id: MessageId;
       readonly role: Message["role"];
       readonly part: "older" | "tail";
       readonly tokens: number;
+      readonly within?: SummaryId;
     }
   | { readonly kind: "note"; readonly tokens: number };
 
@@ -123,8 +137,9 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
 /** The newest context items, enough to exceed the budget or all there are, with their estimated cost. */
 interface Window extends Sizes {
   readonly conversation: ConversationId;
-  readonly items: readonly ContextItem[];
+  readonly items: readonly ShownItem[];
   readonly totalItems: number;
+  readonly finer: Share;
   readonly tailCount: number;
   /** Where the last `tailCount` raw messages begin; null if that is before the window. */
   readonly tail: number | null;
@@ -139,17 +154,21 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   let limit = Math.ceil(totals.contextItems * share) + tailLookback;
   for (;;) {
     // Read everything at once: a fold between two pages would show its run twice.
-    const items = await store.context(conversation.id, { limit, keep: "newest" });
-    const isWhole = items.length < limit;
-    const tokens = items.reduce((sum, item) => sum + costOf(item), 0);
-    if (isWhole || tokens > budget) {
+    const context = await store.context(conversation.id, { limit, keep: "newest" });
+    const isWhole = context.length < limit;
+    const contextCost = context.reduce((sum, item) => sum + costOf(item), 0);
+    if (isWhole || contextCost > budget) {
+      const items: readonly ShownItem[] = isWhole ? await zoomed(store, request, context, contextCost) : context;
+      const tokens = items.reduce((sum, item) => sum + costOf(item), 0);
       const total = isWhole ? tokens : Math.max(tokens, promptTokens(totals));
       let older = total - tokens;
       const before = items.map((item) => {
         older += costOf(item);
         return older - costOf(item);
       });
-      const raw = items.flatMap((item, position) => (item.kind === "message" ? [position] : []));
+      const raw = items.flatMap((item, position) =>
+        item.kind === "message" && item.within === undefined ? [position] : [],
+      );
       const isAllRaw = isWhole || raw.length >= totals.contextMessages;
       return {
         conversation: conversation.id,
@@ -158,12 +177,23 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
         before,
         items,
         totalItems: isWhole ? items.length : Math.max(items.length, totals.contextItems),
+        finer: { items: new Set(items.flatMap(({ within }) => within ?? [])).size, tokens: tokens - contextCost },
         tailCount,
         tail: raw.at(-tailCount) ?? (isAllRaw ? (raw[0] ?? Math.max(0, items.length - 1)) : null),
       };
     }
     limit *= 2;
   }
+}
+
+async function zoomed(
+  store: Store,
+  { conversation, budget, targetTokens = 0 }: AssembleRequest,
+  context: readonly ContextItem[],
+  contextCost: number,
+): Promise<readonly ShownItem[]> {
+  const room = roomFor(contextCost, targetTokens, budget);
+  return room === 0 || (await isKeptSmall(store, conversation)) ? context : await zoomIn(store, context, room);
 }
 
 /** Where the fresh tail begins, with the calls of all its results. */
@@ -245,7 +275,7 @@ const isResult = ({ ties }: PromptItem): boolean => ties.answers.length > 0;
 
 function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: number | null): Assembly {
   const { kept, outputs, hidden, tokens, standIns, loose } = prompt ?? { ...emptyPrompt, hidden: window.totalItems };
-  const origins = outputs.map((output) => originOf(output, wholeTail ?? 0));
+  const origins = outputs.map((output) => originOf(output, wholeTail ?? 0, window.items));
   const summaries = origins.filter((origin) => origin.kind === "summary");
   const raw = origins.filter((origin) => origin.kind === "message");
   const keptCost = kept.reduce((sum, { cost }) => sum + cost, 0);
@@ -257,6 +287,7 @@ function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: numbe
       tokens,
       outcome: outcomeOf(kept, hidden, window),
       summaries: shareOf(summaries),
+      finer: window.finer,
       older: shareOf(raw.filter(({ part }) => part === "older")),
       tail: shareOf(raw.filter(({ part }) => part === "tail")),
       notes: shareOf(origins.filter(({ kind }) => kind === "note")),
@@ -273,11 +304,13 @@ function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: numbe
 
 const emptyPrompt: BuiltPrompt = { kept: [], outputs: [], tokens: 0, hidden: 0, standIns: 0, loose: 0 };
 
-function originOf({ item, tokens }: PromptMessage, tailFrom: number): Origin {
+function originOf({ item, tokens }: PromptMessage, tailFrom: number, items: readonly ShownItem[]): Origin {
   if (item === null) return { kind: "note", tokens };
   const { source, position } = item;
-  if (!isMessage(source)) return { kind: "summary", id: source.id, depth: source.depth, tokens };
-  return { kind: "message", id: source.id, role: source.role, part: position >= tailFrom ? "tail" : "older", tokens };
+  const within = items[position]?.within;
+  const about = { tokens, ...(within === undefined ? {} : { within }) };
+  if (!isMessage(source)) return { kind: "summary", id: source.id, depth: source.depth, ...about };
+  return { kind: "message", id: source.id, role: source.role, part: position >= tailFrom ? "tail" : "older", ...about };
 }
 
 function outcomeOf(kept: readonly PromptItem[], hidden: number, { items, tail }: Window): AssemblyReport["outcome"] {

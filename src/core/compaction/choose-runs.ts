@@ -14,6 +14,8 @@ export interface Rules extends Targets {
   readonly freshTailCount: number;
   /** Most source tokens per pass, unless a single call with its results is longer. */
   readonly chunkTokens: number;
+  /** A condensed run is longer than its fanout as long as it fits into this. */
+  readonly condensedChunkTokens: number;
   /** Raw runs below this are not worth a summary yet. */
   readonly leafMinTokens: number;
   /** How many adjacent summaries of one depth are condensed together: leaves, and condensed ones. */
@@ -31,6 +33,7 @@ export function rulesOf(settings: Settings, force: boolean, budget = Number.POSI
   return {
     freshTailCount: settings.freshTailCount,
     chunkTokens: leafChunkTokens,
+    condensedChunkTokens: leafChunkTokens,
     leafMinTokens: force ? 0 : Math.min(2 * leafTargetTokens, leafChunkTokens),
     leafFanout: force ? condensedMinFanoutHard : settings.leafMinFanout,
     condensedFanout: force ? condensedMinFanoutHard : settings.condensedMinFanout,
@@ -53,6 +56,7 @@ export function strictRules(settings: Settings, budget: number): Rules {
   return {
     ...rules,
     chunkTokens: Math.max(rules.chunkTokens, chunkTokensMin),
+    condensedChunkTokens: Math.max(rules.condensedChunkTokens, chunkTokensMin),
     leafTargetTokens: Math.max(rules.leafTargetTokens, targetTokensMin),
     condensedTargetTokens: Math.max(rules.condensedTargetTokens, targetTokensMin),
   };
@@ -114,7 +118,7 @@ export function condensedRuns(
     const fanout = depth === 0 ? rules.leafFanout : rules.condensedFanout;
     const runs = groups
       .filter((group) => group.depth === depth)
-      .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.chunkTokens))
+      .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.condensedChunkTokens))
       .filter((run) => !isLeftAlone(run));
     if (runs.length > 0) return runs;
   }

@@ -25,9 +25,9 @@ export interface CompactDeps extends SummarizeDeps, Pick<PassDeps, "leftAlone"> 
 
 export interface CompactRequest extends PassRequest, Omit<FoldRequest, "onRefusal"> {
   /**
-   * `due` does what the running totals call for, if anything. `incremental` is one leaf pass and the condensing that the
-   * settings allow between turns. `sweep` folds until nothing is left to fold. `until_under` sweeps with ever stricter
-   * rules until the context is at or below the target.
+   * `due` does what the running totals call for, if anything, down to the target in the settings. `incremental` is one
+   * leaf pass and the condensing that the settings allow between turns. `sweep` folds until nothing is left to fold.
+   * `until_under` sweeps with ever stricter rules until the context is at or below the target.
    */
   readonly mode: "due" | CompactionRecord["mode"];
   /** Prompt budget in tokens; defaults to the host's last one. */
@@ -97,7 +97,7 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const compacted = tokensAfter < tokensBefore;
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
   const report = { ...figures, message: describeOutcome(figures) };
-  await record(deps, report, elapsedMs(started, clock.now()));
+  await record(deps, report, { durationMs: elapsedMs(started, clock.now()), asked: request.mode !== "due" });
   return report;
 }
 
@@ -109,13 +109,16 @@ export function modeOf(settings: Settings, request: CompactRequest, pressure: Du
   return isIdle ? null : request.mode;
 }
 
-interface Bounds extends Pick<CompactRequest, "force" | "targetTokens">, Pick<Due, "budget" | "thresholdTokens"> {
+interface Bounds extends Pick<CompactRequest, "force">, Pick<Due, "budget" | "targetTokens"> {
+  readonly isDue: boolean;
   readonly contextMessages: number;
 }
 
 export const boundsOf = (request: CompactRequest, pressure: Due, { totals }: Conversation): Bounds => ({
-  ...request,
-  ...pressure,
+  force: request.force ?? false,
+  budget: pressure.budget,
+  isDue: request.mode === "due",
+  targetTokens: request.mode === "due" ? pressure.targetTokens : (request.targetTokens ?? pressure.thresholdTokens),
   contextMessages: totals.contextMessages,
 });
 
@@ -123,7 +126,7 @@ export async function runMode(
   work: Passes,
   mode: CompactionRecord["mode"],
   settings: Settings,
-  { force = false, targetTokens, budget, thresholdTokens, contextMessages }: Bounds,
+  { force = false, targetTokens, budget, isDue, contextMessages }: Bounds,
 ): Promise<CompactOutcome> {
   const rules = rulesOf(settings, force, budget);
   switch (mode) {
@@ -131,10 +134,15 @@ export async function runMode(
       const depthMax = depthMaxBetweenTurns(settings);
       return (await work.foldLeaves(rules, 1)) ?? (await work.condense({ ...rules, depthMax })) ?? settled;
     }
-    case "sweep":
-      return (await sweep(work, rules)) ?? settled;
+    case "sweep": {
+      if (!isDue || targetTokens === 0) return (await sweep(work, rules)) ?? settled;
+      const newestAbove = backlogBudgets * budget;
+      work.aim = { targetTokens, newestAbove, keptTokens: targetTokens / 2, isInOrder: work.tokens <= newestAbove };
+      const ended = await sweep(work, { ...rules, condensedChunkTokens: 0 });
+      return (await work.recount()) <= targetTokens ? { kind: "under", targetTokens } : (ended ?? settled);
+    }
     case "until_under": {
-      work.targetTokens = targetTokens ?? thresholdTokens;
+      work.aim = { ...work.aim, targetTokens, newestAbove: budget };
       const tailMax = Math.min(settings.freshTailCount, contextMessages);
       return await sweepUntilUnder(work, rules, strictRules(settings, budget), tailMax);
     }
@@ -142,6 +150,12 @@ export async function runMode(
 }
 
 const settled: CompactOutcome = { kind: "settled" };
+
+/**
+ * With a backlog of more budgets than this, on a first install, summaries written in order would take too long to reach
+ * what the prompts show. So the newest are written first.
+ */
+const backlogBudgets = 4;
 
 /** Folds leaves, then condenses; repeats while that folds something or folds are stale. Null: nothing is left to fold. */
 async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
@@ -159,7 +173,7 @@ async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null>
  * the tail: a prompt that the provider rejects is worse, and what is folded can be expanded.
  */
 async function sweepUntilUnder(work: Passes, rules: Rules, strict: Rules, tailMax: number): Promise<CompactOutcome> {
-  const { targetTokens } = work;
+  const { targetTokens } = work.aim;
   for (let round = 0; round < roundsMax; round++) {
     const freshTailCount = round < 2 ? rules.freshTailCount : Math.ceil(tailMax / 2 ** (round - 1));
     const ended = await sweep(work, { ...(round === 0 ? rules : strict), freshTailCount });
@@ -179,13 +193,18 @@ async function tokensNow(store: Store, id: ConversationId, known: number): Promi
   }
 }
 
-async function record({ store, clock }: CompactDeps, report: CompactReport, durationMs: number): Promise<void> {
+async function record(
+  { store, clock }: CompactDeps,
+  report: CompactReport,
+  about: Pick<CompactionRecord, "durationMs" | "asked">,
+): Promise<void> {
   const { outcome, passes, compacted: _, ...figures } = report;
-  if (passes.length === 0 && (outcome.kind === "idle" || outcome.kind === "settled" || outcome.kind === "under"))
-    return;
+  // A sweep that somebody asked for counts even if nothing was left to fold: prompts get smaller by it.
+  const isEmpty = outcome.kind === "idle" || outcome.kind === "settled" || outcome.kind === "under";
+  if (passes.length === 0 && isEmpty && !(about.asked && report.mode === "sweep")) return;
   try {
     const at = clock.now();
-    await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, durationMs });
+    await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, ...about });
   } catch {
     // The report still says what happened, and a store that cannot be written is its outcome already.
   }

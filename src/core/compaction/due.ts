@@ -2,7 +2,7 @@
 
 import type { Settings } from "../model/settings.ts";
 import type { Conversation } from "../model/types.ts";
-import { checkBudget, promptBudgetDefault, promptTokens } from "../model/prompt-cost.ts";
+import { checkBudget, contextTargetTokens, promptBudgetDefault, promptTokens } from "../model/prompt-cost.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 
@@ -10,6 +10,8 @@ export interface Due {
   readonly kind: "sweep" | "incremental" | "nothing";
   readonly budget: number;
   readonly thresholdTokens: number;
+  /** Where an automatic sweep stops; 0: when nothing is left to fold. */
+  readonly targetTokens: number;
   /** Of the whole context as a prompt, estimated. */
   readonly promptTokens: number;
   /** Raw tokens outside the fresh tail; an upper bound, the whole context's, while that is within one chunk. */
@@ -23,14 +25,15 @@ export async function due(
   budget = conversation.promptBudget ?? promptBudgetDefault,
 ): Promise<Due> {
   checkBudget(budget);
-  const { contextThreshold, leafChunkTokens, freshTailCount } = deps.settings;
+  const { contextThreshold, contextTarget, leafChunkTokens, freshTailCount } = deps.settings;
   const { totals } = conversation;
   const tokens = promptTokens(totals);
   const thresholdTokens = Math.floor(contextThreshold * budget);
   const all = totals.contextMessageTokens;
   const tail = { kind: "message", limit: freshTailCount, keep: "newest" } as const;
   const rawTokens = all <= leafChunkTokens ? all : all - sumTokens(await deps.store.context(conversation.id, tail));
-  const facts = { budget, thresholdTokens, promptTokens: tokens, rawTokens };
+  const targetTokens = contextTargetTokens(deps.settings, budget);
+  const facts = { budget, thresholdTokens, targetTokens, promptTokens: tokens, rawTokens };
   if (tokens > thresholdTokens) return { kind: "sweep", ...facts };
-  return { kind: rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };
+  return { kind: contextTarget === 0 && rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };
 }

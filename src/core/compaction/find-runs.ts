@@ -21,17 +21,23 @@ type Contexts = Pick<Store, "context" | "messages">;
 
 /** Items in a window; the second size is used when the first is too small for a pass. */
 const windowItems = [256, 1_024];
+/** Most messages that are kept for their tokens. */
+const keptMax = 1_024;
 /** How many messages beyond a full chunk are searched for results of its calls. */
 const lookahead = 32;
 
-/** Goes forward from the oldest raw message, or backward from the fresh tail. */
-export function createLeafFinder(store: Contexts, conversation: ConversationId, rules: Rules, from: End) {
+/** `keptTokens`: how much of the newest raw messages is left alone beside the fresh tail. */
+type FinderRules = Rules & { readonly keptTokens?: number };
+
+/** Goes forward from the oldest raw message, or backward from what is kept. */
+export function createLeafFinder(store: Contexts, conversation: ConversationId, given: FinderRules, from: End) {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
   let turn: Promise<unknown> = Promise.resolve();
 
-  const find = async (): Promise<LeafRun | null> => {
-    before ??= await tailOrdinal(store, conversation, rules.freshTailCount);
+  const find = async (chunkTokens: number): Promise<LeafRun | null> => {
+    const rules = { ...given, chunkTokens };
+    before ??= await tailOrdinal(store, conversation, rules.freshTailCount, rules.keptTokens);
     for (;;) {
       const keep = from;
       const [start] = await store.context(conversation, { after, before, kind: "message", limit: 1, keep });
@@ -53,8 +59,8 @@ export function createLeafFinder(store: Contexts, conversation: ConversationId, 
   };
   return {
     /** Null if there is none left. Runs do not overlap. One at a time: several workers share one frontier. */
-    next(): Promise<LeafRun | null> {
-      const run = turn.then(find);
+    next(chunkTokens = given.chunkTokens): Promise<LeafRun | null> {
+      const run = turn.then(async () => await find(chunkTokens));
       turn = run.catch(() => undefined); // The caller of this `next` gets the error.
       return run;
     },
@@ -108,16 +114,24 @@ function tiesOfStored(message: Message): Ties {
   return mayTie ? tiesOf(readableMessage(message)) : untied;
 }
 
-/** The ordinal at which the fresh tail begins; past every ordinal if there is no tail. */
+/**
+ * The ordinal at which the fresh tail begins, or earlier so that about `keptTokens` are after it; past every ordinal if
+ * there is no tail.
+ */
 export async function tailOrdinal(
   store: Contexts,
   conversation: ConversationId,
   freshTailCount: number,
+  keptTokens = 0,
 ): Promise<number> {
-  if (freshTailCount === 0) return Number.MAX_SAFE_INTEGER;
-  const limit = freshTailCount + tailLookback;
-  const items = await store.context(conversation, { kind: "message", limit, keep: "newest" });
+  if (freshTailCount === 0 && keptTokens === 0) return Number.MAX_SAFE_INTEGER;
+  const limit = Math.max(freshTailCount, keptTokens > 0 ? keptMax : 0) + tailLookback;
+  const newest = await store.context(conversation, { kind: "message", limit, keep: "newest" });
+  let tokens = 0;
+  const within = newest.length - 1 - newest.findLastIndex((item) => (tokens += item.tokens) > keptTokens);
+  const count = Math.max(freshTailCount, Math.min(within, limit - tailLookback));
+  const items = newest.slice(-count - tailLookback);
   const messages = await store.messages({ ids: items.map(messageId) });
-  const start = tailStart(messages.map(tiesOfStored), freshTailCount);
+  const start = tailStart(messages.map(tiesOfStored), count);
   return items[start]?.ordinal ?? Number.MAX_SAFE_INTEGER;
 }

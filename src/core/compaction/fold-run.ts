@@ -2,7 +2,7 @@
 
 import type { ContextItem, ConversationId, Level, Message, Refusal, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { condensedSource, leafSource, type Targets } from "../summarize/source.ts";
+import { condensedSource, contextBefore, leafSource, type Targets } from "../summarize/source.ts";
 import { summarize, type SummarizeDeps, type SummarizeOptions } from "../summarize/summarize.ts";
 
 /** A run of the context, and the summary that it is to become. */
@@ -50,7 +50,7 @@ export function createFoldRun(deps: SummarizeDeps & { readonly store: Store }, r
     ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
   };
   return async ({ items, messages, depth, tokens, rules, forgets }) => {
-    const previous = await previousContext(store, conversation, items);
+    const previous = await contextBefore(store, conversation, items[0]?.ordinal ?? 0);
     const facts = { conversation, targets: rules, zone: settings.timezone, tokens, previousContext: previous };
     const source =
       depth === 0
@@ -62,17 +62,4 @@ export function createFoldRun(deps: SummarizeDeps & { readonly store: Store }, r
     if (folded.kind === "stale") return { kind: "stale" };
     return { kind: "folded", tokens: drafted.summary.tokens, level: drafted.summary.level, summary: folded.summary };
   };
-}
-
-/** The text of the nearest summary before a run: a reader has just read it. */
-async function previousContext(
-  store: Store,
-  conversation: ConversationId,
-  run: readonly ContextItem[],
-): Promise<string | null> {
-  const before = run[0]?.ordinal ?? 0;
-  const [item] = await store.context(conversation, { before, kind: "summary", limit: 1, keep: "newest" });
-  if (item === undefined || item.kind !== "summary") return null;
-  const [summary] = await store.summaries({ ids: [item.id] });
-  return summary?.text ?? null;
 }

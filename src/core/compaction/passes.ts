@@ -44,6 +44,20 @@ export type PassesEnd =
   /** The model refused; try again later. */
   | { readonly kind: "waiting"; readonly refusal: Refusal; readonly message: string };
 
+/** Where passes stop, and in which order they fold. */
+export interface Aim {
+  /** Passes end as soon as the context is at or below this. */
+  readonly targetTokens: number;
+  /** Above this, the newest stretch is folded first: only that can still be part of a prompt. */
+  readonly newestAbove: number;
+  /** How much of the newest raw messages is kept if those before them are folded first. */
+  readonly keptTokens: number;
+  /** One summary after the other, so that each is written after the one before it: nobody waits for them. */
+  readonly isInOrder: boolean;
+}
+
+const toTheEnd: Aim = { targetTokens: -1, newestAbove: Number.POSITIVE_INFINITY, keptTokens: 0, isInOrder: false };
+
 const passesMaxDefault = 10_000;
 /** How many items are searched for runs of summaries: far more than any prompt shows. */
 const condensingItems = 4_096;
@@ -55,24 +69,17 @@ export class Passes {
   stale = 0;
   /** Context tokens as far as this compaction knows; `recount` asks the store. */
   tokens: number;
-  /** Passes end as soon as the context is at or below this. */
-  targetTokens = -1;
+  aim = toTheEnd;
   readonly #deps: PassDeps;
   readonly #request: PassRequest;
-  readonly #budget: number;
   readonly #passesMax: number;
   /** How much the passes under way will save if their summaries come out at their target length. */
   #expectedSavings = 0;
   #ended: PassesEnd | null = null;
 
-  constructor(
-    deps: PassDeps,
-    request: PassRequest,
-    { promptTokens: tokens, budget }: Pick<Due, "promptTokens" | "budget">,
-  ) {
+  constructor(deps: PassDeps, request: PassRequest, { promptTokens: tokens }: Pick<Due, "promptTokens">) {
     this.#deps = deps;
     this.#request = request;
-    this.#budget = budget;
     this.#passesMax = request.passesMax ?? passesMaxDefault;
     this.tokens = tokens;
   }
@@ -83,11 +90,13 @@ export class Passes {
 
   /** Folds raw messages; returns null if nothing is left to fold, or why it stopped. */
   async foldLeaves(rules: Rules, leavesMax = Number.POSITIVE_INFINITY): Promise<PassesEnd | null> {
-    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, rules, this.#foldFrom());
+    const from = this.#foldFrom();
+    const keptTokens = from === "newest" ? this.aim.keptTokens : 0;
+    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, { ...rules, keptTokens }, from);
     await this.#passOn(leavesMax, async () => {
       for (;;) {
         const { forgets } = await this.#conversation();
-        const run = await finder.next();
+        const run = await finder.next(this.#chunkTokens(rules));
         if (run === null) return null;
         if (this.#isLeftAlone(run.items, 0, rules)) continue;
         return { ...runOf(run.items, 0, rules), messages: run.messages, forgets };
@@ -115,15 +124,20 @@ export class Passes {
     return this.#ended;
   }
 
-  /** Over budget, the newest messages are folded first: only they can still be part of a prompt. */
   #foldFrom(): End {
-    return this.tokens > this.#budget ? "newest" : "oldest";
+    return this.tokens > this.aim.newestAbove ? "newest" : "oldest";
+  }
+
+  /** The last chunk before the target is as long as it must be, but at least half a chunk: short leaves say little. */
+  #chunkTokens({ chunkTokens, leafTargetTokens }: Rules): number {
+    const missing = this.tokens - this.#expectedSavings - this.aim.targetTokens;
+    return Math.min(chunkTokens, Math.max(chunkTokens / 2, missing + leafTargetTokens + summaryOverheadTokens));
   }
 
   #hasEnded(): boolean {
     if (this.#request.signal?.aborted === true) this.#ended ??= { kind: "bounded", bound: "deadline" };
     if (this.reports.length >= this.#passesMax) this.#ended ??= { kind: "bounded", bound: "passes" };
-    return this.#ended !== null || this.tokens <= this.targetTokens;
+    return this.#ended !== null || this.tokens <= this.aim.targetTokens;
   }
 
   async #conversation(): Promise<Conversation> {
@@ -142,7 +156,7 @@ export class Passes {
    */
   async #passOn(most: number, next: () => Promise<Run | null>): Promise<void> {
     const passesMax = Math.min(this.#passesMax, this.reports.length + most);
-    const isEnough = (): boolean => this.tokens - this.#expectedSavings <= this.targetTokens;
+    const isEnough = (): boolean => this.tokens - this.#expectedSavings <= this.aim.targetTokens;
     const mayStart = (underWay: number): boolean =>
       !this.#hasEnded() && !isEnough() && this.reports.length + underWay < passesMax;
     const start = async (): Promise<Run | null> => {
@@ -150,7 +164,8 @@ export class Passes {
       if (run !== null) this.#expectedSavings += savingsOf(run, run.targetTokens);
       return run;
     };
-    await inParallel(this.#deps.settings.summaryConcurrency, mayStart, start, async (run) => {
+    const workers = this.aim.isInOrder ? 1 : this.#deps.settings.summaryConcurrency;
+    await inParallel(workers, mayStart, start, async (run) => {
       try {
         await this.#pass(run);
       } finally {

@@ -1,6 +1,7 @@
 /** Estimates what a context costs as a prompt, and checks prompt budgets. */
 
 import type { Totals } from "./types.ts";
+import type { Settings } from "./settings.ts";
 import { LcmError } from "../base/errors.ts";
 
 /** Prompt budget of a conversation for which no host has set one. */
@@ -12,6 +13,15 @@ export const summaryOverheadTokens = 130;
 /** Cost of the whole context as a prompt, from the running totals alone. */
 export const promptTokens = (totals: Totals): number =>
   totals.contextTokens + summaryOverheadTokens * (totals.contextItems - totals.contextMessages);
+
+/** A sweep must save enough to be worth the cached prompt that it invalidates. */
+const targetOfThresholdMax = 2 / 3;
+
+/** What automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as little as possible. */
+export const contextTargetTokens = (
+  settings: Pick<Settings, "contextTarget" | "contextThreshold">,
+  budget: number,
+): number => Math.floor(Math.min(settings.contextTarget, targetOfThresholdMax * settings.contextThreshold) * budget);
 
 export function checkBudget(budget: number): void {
   if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);

@@ -38,7 +38,7 @@ export const settings = {
     kind: "number",
     default: 0.75,
     bounds: [0, 1],
-    sentence: "Share of the prompt budget that the context may fill before a full sweep runs.",
+    sentence: "Share of the prompt budget that the context may fill before a sweep runs.",
   },
   freshTailCount: integer(32, [0, wholeMax], {
     sentence:
@@ -57,11 +57,10 @@ export const settings = {
   }),
   incrementalMaxDepth: integer(0, [-1, wholeMax], {
     sentence:
-      "Deepest summary that compaction between turns may create: 0 for leaves only, 1 to condense leaves, -1 for no limit.",
+      "Deepest summary that compaction between turns may create: 0 for leaves only, 1 to condense leaves, -1 for no limit. Applies if `contextTarget` is 0.",
   }),
   leafChunkTokens: integer(20_000, [2, wholeMax], {
-    sentence:
-      "Maximum tokens of messages folded into one leaf. A leaf pass starts when the messages outside the fresh tail exceed it.",
+    sentence: "Maximum tokens of messages folded into one leaf.",
   }),
   leafTargetTokens: integer(1_200, [1, wholeMax], {
     sentence: "Target length of a leaf in tokens. Must be below `leafChunkTokens`.",
@@ -84,13 +83,22 @@ export const settings = {
     sentence:
       "Provider of `summaryModel`. When not set: the one its name begins with or tells (`claude-…`, `gpt-…`, `gemini-…`), otherwise the one in OpenClaw's config.",
   }),
+  contextTarget: {
+    kind: "number",
+    default: 0.5,
+    bounds: [0, 1],
+    sentence:
+      "Share of the prompt budget that an automatic sweep leaves filled, at most two thirds of `contextThreshold`; 0 folds between turns and sweeps until nothing is left to fold.",
+    why: "More of the conversation in every prompt tells the agent more, and costs more where the provider has no cache.",
+  },
   summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
     sentence:
       "Base URL of that provider, for use outside a host. When not set: the provider's own, or the one in OpenClaw's config.",
     why: "A local model, or one behind a gateway, has an address that cannot be guessed.",
   }),
   summaryConcurrency: integer(4, [1, 64], {
-    sentence: "Number of summaries of one conversation that are written at the same time.",
+    sentence:
+      "Number of summaries of one conversation that are written at the same time while somebody waits for them; otherwise one after the other.",
     why: "A hosted model serves many calls at once; a local one often serves one at a time.",
   }),
   summaryTimeoutSeconds: integer(120, [1, timeoutSecondsMax], {

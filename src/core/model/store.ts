@@ -301,6 +301,8 @@ export interface Store {
   /** For ids, in the given order, without missing ones; otherwise by depth, then time. */
   summaries(selection: SummarySelection): Promise<readonly Summary[]>;
   sources(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, Sources>>;
+  /** The sources of each as items of a context; without those of which one is missing or was set aside. */
+  sourceItems(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, readonly ContextItem[]>>;
   /** The summaries made directly from each. */
   derived(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, readonly SummaryId[]>>;
   /** The summaries that represent a message: its leaf, then those made from it. */

@@ -347,6 +347,8 @@ export interface CompactionRecord {
   readonly conversation: ConversationId;
   readonly at: Timestamp;
   readonly mode: "incremental" | "sweep" | "until_under";
+  /** A person or a host asked for it. Prompts stay as small as it made them, until one is due by itself. */
+  readonly asked: boolean;
   /** The kind of its outcome, and a sentence about it. */
   readonly outcome: string;
   readonly message: string;

@@ -68,15 +68,44 @@ export async function sourceOfSummary(
   const sources = [...messages, ...summaries];
   if (sources.length === 0) return null;
   const { conversation, depth } = summary;
-  const before = depth <= 1 ? await summaryBefore(store, summary) : null;
   const about = {
     conversation,
     targets,
     zone,
     tokens: sources.reduce((sum, { tokens }) => sum + tokens, 0),
-    previousContext: before === null ? null : (overlay.get(before.id) ?? before).text,
+    previousContext: depth <= 1 ? await previousContext(store, summary, overlay) : null,
   };
   return depth === 0 ? leafSource(messages, about) : condensedSource(depth, summaries, about);
+}
+
+/**
+ * What came before an item of the context, as the model reads it: the summary just before it, or the nearest one, and
+ * whether messages lie between. Null only at the beginning of the record.
+ */
+export async function contextBefore(
+  store: Store,
+  conversation: ConversationId,
+  ordinal: number,
+): Promise<string | null> {
+  const nearest = { before: ordinal, limit: 1, keep: "newest" } as const;
+  const [item] = await store.context(conversation, nearest);
+  if (item === undefined) return null;
+  const [last = item] =
+    item.kind === "summary" ? [] : await store.context(conversation, { ...nearest, kind: "summary" });
+  const [summary] = last.kind === "summary" ? await store.summaries({ ids: [last.id] }) : [];
+  if (summary === undefined) return unsummarised;
+  return last === item ? summary.text : `${summary.text}\n\n${gap}`;
+}
+
+const unsummarised = "(Earlier messages exist. They are not shown here, and have not been summarised yet.)";
+const gap = "(Between this summary and the record below are messages that have not been summarised yet.)";
+
+/** The same for a stored summary. */
+async function previousContext(store: Store, summary: Summary, overlay: Overlay): Promise<string | null> {
+  const before = await summaryBefore(store, summary);
+  if (before !== null) return (overlay.get(before.id) ?? before).text;
+  const [first] = await store.context(summary.conversation, { limit: 1, keep: "oldest" });
+  return first === undefined || first.kind === "summary" ? null : unsummarised;
 }
 
 /**

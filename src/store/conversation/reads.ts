@@ -151,6 +151,25 @@ export const reads = {
     );
   },
 
+  *sourceItems(ids) {
+    const rows = yield sql`SELECT s.summary_id AS of_summary, s.ordinal, s.message_id, NULL AS summary_id,
+        m.token_count, -1 AS depth, m.message_id IS NOT NULL AND m.aside IS NULL AS is_usable
+      FROM json_each(${ids}) AS asked JOIN summary_messages s ON s.summary_id = asked.value
+        LEFT JOIN messages m ON m.message_id = s.message_id
+      UNION ALL
+      SELECT p.summary_id, p.ordinal, NULL, p.parent_summary_id,
+        s.token_count, s.depth, s.summary_id IS NOT NULL
+      FROM json_each(${ids}) AS asked JOIN summary_parents p ON p.summary_id = asked.value
+        LEFT JOIN summaries s ON s.summary_id = p.parent_summary_id AND s.conversation_id = p.conversation_id
+      ORDER BY of_summary, ordinal`;
+    const bySummary = Map.groupBy(rows, (row) => asSummary(text(row, "of_summary")));
+    return new Map(
+      [...bySummary].flatMap(([id, sources]) =>
+        sources.every((row) => int(row, "is_usable") === 1) ? [[id, sources.map(toContextItem)] as const] : [],
+      ),
+    );
+  },
+
   *derived(ids) {
     const rows = yield sql`SELECT p.parent_summary_id, p.summary_id FROM summary_parents p
       WHERE p.parent_summary_id IN (SELECT value FROM json_each(${ids})) ORDER BY p.summary_id`;

@@ -46,9 +46,10 @@ export const modelCalls = {
       checkAmount(name, value);
     yield* mustHave(record.conversation);
     yield sql`INSERT INTO compactions (conversation_id, at, mode, outcome, message, passes, tokens_before, tokens_after,
-                                       duration_ms)
+                                       duration_ms, asked)
               VALUES (${record.conversation}, ${record.at}, ${record.mode}, ${record.outcome}, ${record.message},
-                      ${record.passes}, ${record.tokensBefore}, ${record.tokensAfter}, ${record.durationMs})`;
+                      ${record.passes}, ${record.tokensBefore}, ${record.tokensAfter}, ${record.durationMs},
+                      ${record.asked ? 1 : 0})`;
   },
 } satisfies WriteScripts;
 

@@ -11,7 +11,7 @@
 
 import type { TableName } from "../ownership.ts";
 
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;
@@ -241,7 +241,8 @@ export const tables = {
       passes INTEGER NOT NULL,
       tokens_before INTEGER NOT NULL,
       tokens_after INTEGER NOT NULL,
-      duration_ms INTEGER NOT NULL
+      duration_ms INTEGER NOT NULL,
+      asked INTEGER NOT NULL DEFAULT 0
     )`,
   journal: `
     CREATE TABLE journal (

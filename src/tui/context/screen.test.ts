@@ -44,6 +44,7 @@ function prompt(origins: readonly Origin[], given: Partial<Prompt> = {}): Prompt
     tokens,
     outcome: left === 0 ? "whole" : "evicted",
     summaries: none,
+    finer: { items: 0, tokens: 0 },
     older: none,
     tail: { items: 1, tokens },
     notes: none,

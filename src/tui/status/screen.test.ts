@@ -29,6 +29,7 @@ const pressure = {
   kind: "sweep",
   budget: 1_000,
   thresholdTokens: 750,
+  targetTokens: 500,
   promptTokens: 900,
   rawTokens: 800,
 } as const;
@@ -37,6 +38,7 @@ const compaction: CompactionRecord = {
   conversation: 3 as ConversationId,
   at: "2026-02-17T07:30:00.000Z" as Timestamp,
   mode: "sweep",
+  asked: false,
   outcome: "waiting",
   message: "the model refused: 429",
   passes: 0,
