@@ -119,6 +119,18 @@ export function starvedWords({ budget }: AssemblyReport, smallest: number | null
   return smallest === null ? words : `${words}: the smallest takes ${formatCount(smallest)}`;
 }
 
+/** What the mark `+` at an item means; empty if no item has it. */
+export const finerWords = ({ finer }: AssemblyReport): readonly string[] =>
+  finer.items === 0
+    ? []
+    : [
+        `+ in place of ${plural(finer.items, "summary", "summaries")}, because there is room: adds ` +
+          `${formatCount(finer.tokens)} tokens`,
+      ];
+
+/** Marks an item that is shown in place of a summary of the context. */
+export const finerMark = (origin: Origin): string => (origin.kind !== "note" && origin.within !== undefined ? "+" : "");
+
 export function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {
   return [
     ...(evicted.items === 0

@@ -6,6 +6,8 @@ import type { Conversation } from "../../core/model/types.ts";
 import {
   budgetLine,
   budgetSource,
+  finerMark,
+  finerWords,
   idsOf,
   itemName,
   itemsOf,
@@ -21,12 +23,14 @@ import { headline } from "../../format/conversations.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { budgetOption } from "./_options.ts";
-import { anything, either, list, object, oneOf, record, text, whole } from "./_json.ts";
+import { about, anything, either, list, object, oneOf, record, text, whole } from "./_json.ts";
 import { role, share } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { table } from "../../format/table.ts";
 import { createSpans } from "../../format/times.ts";
+
+const within = about(text, "the summary of the context that it is shown in place of");
 
 const json = object({
   conversation: whole,
@@ -36,6 +40,7 @@ const json = object({
     tokens: whole,
     outcome: oneOf("whole", "evicted", "tail_cut", "shortened", "starved"),
     summaries: share,
+    finer: about(share, "summaries shown by what they were made from, and the tokens that this adds"),
     older: share,
     tail: share,
     notes: share,
@@ -47,8 +52,15 @@ const json = object({
     depths: list(object({ depth: whole, items: whole, tokens: whole })),
     origins: list(
       either(
-        object({ kind: oneOf("summary"), id: text, depth: whole, tokens: whole }),
-        object({ kind: oneOf("message"), id: whole, role, part: oneOf("older", "tail"), tokens: whole }),
+        object({ kind: oneOf("summary"), id: text, depth: whole, tokens: whole, "within?": within }),
+        object({
+          kind: oneOf("message"),
+          id: whole,
+          role,
+          part: oneOf("older", "tail"),
+          tokens: whole,
+          "within?": within,
+        }),
         object({ kind: oneOf("note"), tokens: whole }),
       ),
     ),
@@ -99,6 +111,7 @@ function printBar(session: Session, conversation: Conversation, report: Assembly
   const segments = promptBar(report, paint);
   print(bar(segments, columns));
   for (const line of legend(segments, columns)) print(line);
+  for (const line of finerWords(report)) print(paint.soft(line));
   print();
 }
 
@@ -132,7 +145,7 @@ function printLines(session: Session, items: readonly PromptItem[]): void {
     items.map((item) => {
       const range = rangeOf(item);
       return [
-        itemName(item.origin),
+        itemName(item.origin) + finerMark(item.origin),
         formatCount(item.origin.tokens),
         range === null ? "" : spans.of(...range),
         itemText(item),

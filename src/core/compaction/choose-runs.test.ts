@@ -114,7 +114,7 @@ describe("condensed runs", () => {
       ? { kind: "message", id: ++ordinal as MessageId, ordinal, tokens, depth }
       : { kind: "summary", id: `sum_${++ordinal}` as SummaryId, ordinal, tokens, depth };
   const context = (...depths: readonly number[]): readonly ContextItem[] => depths.map((depth) => item(depth));
-  const fanouts = { ...rules, leafFanout: 3, condensedFanout: 2, chunkTokens: 1_000 };
+  const fanouts = { ...rules, leafFanout: 3, condensedFanout: 2, condensedChunkTokens: 1_000 };
   const shape = (items: readonly ContextItem[], given = fanouts): readonly (readonly number[])[] =>
     condensedRuns(items, given).map((run) => run.map((each) => items.indexOf(each)));
 

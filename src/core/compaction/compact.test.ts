@@ -15,7 +15,7 @@ import { createLcm } from "../lcm.ts";
 import type { Lcm, LcmDeps } from "../lcm.ts";
 import type { ConversationId } from "../model/types.ts";
 import type { Model } from "../model/store.ts";
-import { targetTokensOf } from "../summarize/source.ts";
+import { contextBefore, targetTokensOf } from "../summarize/source.ts";
 import type { PlannedPass } from "./plan-compaction.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
@@ -97,7 +97,7 @@ describe("compaction", () => {
   });
 
   it("between turns folds one leaf when raw messages outside the tail exceed a chunk", async () => {
-    const { lcm, id, live, check } = await ground({ model: model("good") });
+    const { lcm, id, live, check } = await ground({ model: model("good"), config: { contextTarget: 0 } });
     await live(14);
     assert.equal((await lcm.due(id)).kind, "incremental");
     const report = await lcm.compact({ conversation: id, mode: "due" });
@@ -113,7 +113,10 @@ describe("compaction", () => {
       [1, 1],
       [-1, 3],
     ] as const) {
-      const { lcm, id, live, check } = await ground({ model: model("good"), config: { incrementalMaxDepth } });
+      const { lcm, id, live, check } = await ground({
+        model: model("good"),
+        config: { contextTarget: 0, incrementalMaxDepth },
+      });
       const depths: number[] = [];
       for (let round = 0; round < 40; round++) {
         await live(4);
@@ -181,10 +184,10 @@ describe("compaction", () => {
     assert.ok(given(2).every((each) => !each));
   });
 
-  it("folds from the newest end when the context exceeds the budget", async () => {
+  it("folds from the newest end when a prompt that must shrink exceeds its budget", async () => {
     const { lcm, id, live, check } = await ground({ model: model("good") });
     await live(120);
-    await lcm.compact({ conversation: id, mode: "sweep", budget: 2_000, passesMax: 4 });
+    await lcm.compact({ conversation: id, mode: "until_under", budget: 2_000, passesMax: 4 });
     const context = await lcm.store.context(id);
     assert.equal(context[0]?.kind, "message");
     assert.ok(context.slice(-40).some(({ kind }) => kind === "summary"));
@@ -209,7 +212,7 @@ describe("compaction", () => {
 
   it("uses the model given in the request instead of its own", async () => {
     const [own, brought] = [model("good"), model("good")];
-    const { lcm, id, live } = await ground({ model: own });
+    const { lcm, id, live } = await ground({ model: own, config: { contextTarget: 0 } });
     await live(14);
     const report = await lcm.compact({ conversation: id, mode: "due", model: brought });
     assert.deepEqual([report.passes.length, own.calls.length, brought.calls.length], [1, 0, 1]);
@@ -375,7 +378,7 @@ describe("compaction", () => {
   });
 
   it("plans where bounds would stop it", async () => {
-    const { lcm, id, live } = await ground();
+    const { lcm, id, live } = await ground({ config: { contextTarget: 0 } });
     await live(120);
     const sweep = await lcm.planCompaction({ conversation: id, mode: "sweep" });
     const two = await lcm.planCompaction({ conversation: id, mode: "sweep", passesMax: 2 });
@@ -387,6 +390,118 @@ describe("compaction", () => {
     assert.deepEqual([met.passes.length, met.tokensAfter], [0, sweep.tokensBefore]);
     const due = await lcm.planCompaction({ conversation: id, mode: "due" });
     assert.equal(due.passes.length, 1);
+  });
+});
+
+describe("a sweep that is due by itself", () => {
+  const budget = 8_000;
+  const targetTokens = 4_000;
+  const living = async (config: Readonly<Record<string, unknown>> = {}, summaryModel: Model | null = model("good")) => {
+    const given = await ground({ model: summaryModel, config: { leafChunkTokens: 1_000, ...config } });
+    await given.lcm.store.setPromptBudget(given.id, budget);
+    return given;
+  };
+
+  it("stops at the target, the oldest folded first and the newest raw", async () => {
+    const { lcm, id, live, check } = await living();
+    await live(80);
+    const report = await lcm.compact({ conversation: id, mode: "due" });
+    assert.deepEqual(report.outcome, { kind: "under", targetTokens });
+    assert.ok(report.tokensAfter > targetTokens - 0.1 * budget, report.message);
+    const context = await lcm.store.context(id);
+    const firstRaw = context.findIndex(({ kind }) => kind === "message");
+    assert.ok(firstRaw > 0 && context.slice(firstRaw).every(({ kind }) => kind === "message"));
+    assert.equal((await lcm.compact({ conversation: id, mode: "due" })).outcome.kind, "idle");
+    await check();
+  });
+
+  it("over a long life keeps the context between target and threshold, and condenses only what it must", async () => {
+    const { lcm, id, live, check } = await living({ spendCeilingCalls: 10_000 });
+    const deepestAt: number[] = [];
+    for (let turn = 0; turn < 240; turn++) {
+      await live(2);
+      const report = await lcm.compact({ conversation: id, mode: "due" });
+      if (report.passes.length === 0) continue;
+      assert.equal(report.outcome.kind, "under", report.message);
+      assert.ok(report.tokensAfter > targetTokens - 0.15 * budget, JSON.stringify(report));
+      const depths = report.passes.map(({ depth }) => depth);
+      assert.deepEqual(depths, depths.toSorted(), "raw before leaves, leaves before deeper ones");
+      const condensed = report.passes.filter(({ depth }) => depth > 0);
+      for (const { sources, depth } of condensed) assert.equal(sources, depth === 1 ? 4 : 3);
+      // Without its last pass the target would have been missed.
+      const { sourceTokens = 0, sources = 0 } = report.passes.at(-1) ?? {};
+      assert.ok(report.tokensAfter + sourceTokens + sources * summaryOverheadTokens > targetTokens, report.message);
+      deepestAt.push(Math.max(...depths));
+    }
+    assert.ok(deepestAt.length > 10 && deepestAt.includes(0) && deepestAt.includes(1), deepestAt.join());
+    await check();
+  });
+
+  it("writes one summary after the other, each with the one before it", async () => {
+    const scripted = model("slow", 1);
+    const { lcm, id, live } = await living({ summaryConcurrency: 4 }, scripted);
+    await live(80);
+    const { passes } = await lcm.compact({ conversation: id, mode: "due" });
+    const summaries = await lcm.store.summaries({ ids: passes.map(({ summary }) => summary) });
+    assert.ok(passes.length > 2);
+    for (const [at, { previousContext }] of summaries.entries())
+      assert.equal(previousContext, at === 0 ? null : summaries[at - 1]?.text);
+  });
+
+  it("with a backlog of many budgets folds what is nearest to the prompts first, and keeps the newest raw", async () => {
+    const { lcm, id, live } = await living({ spendCeilingCalls: 10_000 });
+    await live(400);
+    await lcm.compact({ conversation: id, mode: "due", passesMax: 6 });
+    const context = await lcm.store.context(id);
+    const lastSummary = context.findLastIndex(({ kind }) => kind === "summary");
+    const keptRaw = context.slice(lastSummary + 1).reduce((sum, { tokens }) => sum + tokens, 0);
+    assert.equal(context[0]?.kind, "message");
+    assert.ok(keptRaw > 0.3 * targetTokens && keptRaw < 0.7 * targetTokens, String(keptRaw));
+  });
+
+  it("with a target of 0 folds until nothing is left, as the older program does", async () => {
+    const { lcm, id, live } = await living({ contextTarget: 0 });
+    await live(80);
+    assert.deepEqual((await lcm.compact({ conversation: id, mode: "due" })).outcome, { kind: "settled" });
+  });
+
+  it("stops well below a threshold that is set lower than the target", async () => {
+    const { lcm, id, live } = await living({ contextThreshold: 0.3 });
+    await live(80);
+    assert.deepEqual((await lcm.compact({ conversation: id, mode: "due" })).outcome, {
+      kind: "under",
+      targetTokens: 0.2 * budget,
+    });
+  });
+});
+
+describe("previous_context", () => {
+  const begins = "(nothing: the record begins here)";
+
+  it("says that the record begins only for its first stretch, in any order and number of passes", async () => {
+    for (const mode of ["due", "sweep", "until_under"] as const) {
+      for (const summaryConcurrency of [1, 4]) {
+        const scripted = model("slow", 1);
+        const { lcm, id, live } = await ground({ model: scripted, config: { summaryConcurrency } });
+        await live(120);
+        await lcm.compact({ conversation: id, mode, budget: 2_000, targetTokens: 1_000 });
+        const first = scripted.calls.filter(({ prompt }) => prompt.includes(begins));
+        if (mode === "sweep") assert.ok(first.length >= 1, "the first stretch was written");
+        for (const { prompt, purpose } of first)
+          assert.ok(purpose !== "leaf" || prompt.includes("day 1?"), `${mode} in the middle of the record`);
+      }
+    }
+  });
+
+  it("names messages that lie between it and the stretch", async () => {
+    const { lcm, id, live } = await ground({ config: { summaryConcurrency: 1 } });
+    await live(60);
+    const [, , ...rest] = await lcm.store.context(id);
+    const summary = { text: "x", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
+    await lcm.store.fold(id, rest.slice(20, 24), summary);
+    await lcm.compact({ conversation: id, mode: "sweep", passesMax: 1 });
+    const { ordinal } = (await lcm.store.context(id)).at(-1) ?? assert.fail();
+    assert.match((await contextBefore(lcm.store, id, ordinal)) ?? "", /^x\n\n\(Between this summary and the record/);
   });
 });
 
@@ -419,7 +534,7 @@ describe("what is due", () => {
   it("follows the host's budget", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(20);
-    assert.equal((await lcm.due(id)).kind, "incremental");
+    assert.equal((await lcm.due(id)).kind, "nothing");
     await lcm.store.setPromptBudget(id, 1_000);
     assert.equal((await lcm.due(id)).kind, "sweep");
     await assert.rejects(lcm.compact({ conversation: id, mode: "due", budget: Number.NaN }), { code: "invalid" });
@@ -430,7 +545,7 @@ describe("what is due", () => {
 describe("a run that no summary can shorten", () => {
   it("is skipped, does not block later runs, and costs no second model call", async () => {
     const scripted = model("good");
-    const { lcm, id, host, live, check } = await ground({ model: scripted });
+    const { lcm, id, host, live, check } = await ground({ model: scripted, config: { contextTarget: 0 } });
     // Symbols and pictures take tokens but have no words to summarise.
     for (let n = 0; n < 60; n++) host.says(user("— ".repeat(20)));
     await live(20);
@@ -551,7 +666,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
   });
 
   it("is not reset by rounds, levels or waiting", async () => {
-    const { lcm, id, live } = await ground({ model: model("hangs") });
+    const { lcm, id, live } = await ground({ model: model("hangs"), config: { contextTarget: 0 } });
     await live(60);
     const signal = AbortSignal.timeout(100);
     const reports = await Promise.all(
@@ -646,6 +761,7 @@ describe("guarantee 17: compact reports what really happened", () => {
   it("does not report compacted when new messages outweigh the saving", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({
+      config: { contextTarget: 0 },
       model: {
         ...scripted,
         async complete(request) {

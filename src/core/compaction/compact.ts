@@ -66,6 +66,9 @@ export interface CompactReport extends Pick<
 
 const roundsMax = 10;
 
+/** Nothing went wrong and no bound was met. */
+const endings: ReadonlySet<string> = new Set<CompactOutcome["kind"]>(["idle", "settled", "under"]);
+
 /** Throws only for an invalid request; every other failure is an outcome. */
 export async function compact(given: CompactDeps, request: CompactRequest): Promise<CompactReport> {
   const deps = request.model === undefined ? given : { ...given, model: request.model };
@@ -74,10 +77,12 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   let work: Passes | null = null;
   let mode: CompactionRecord["mode"] = request.mode === "due" ? "incremental" : request.mode;
   let tokensBefore = 0;
+  let hasSummaries = false;
   let outcome: CompactOutcome;
   try {
     const before = await mustFind(store, request.conversation);
     tokensBefore = promptTokens(before.totals);
+    hasSummaries = before.totals.contextItems > before.totals.contextMessages;
     const pressure = await due(deps, before, request.budget);
     const chosen = modeOf(deps.settings, request, pressure);
     mode = chosen ?? mode;
@@ -97,7 +102,10 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const compacted = tokensAfter < tokensBefore;
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
   const report = { ...figures, message: describeOutcome(figures) };
-  await record(deps, report, { durationMs: elapsedMs(started, clock.now()), asked: request.mode !== "due" });
+  // A sweep that somebody asked for counts even if nothing was left to fold: prompts no longer show finer texts.
+  const isToRecord = passes.length > 0 || (outcome.kind === "settled" && request.mode === "sweep" && hasSummaries);
+  if (isToRecord || !endings.has(outcome.kind))
+    await record(deps, report, { durationMs: elapsedMs(started, clock.now()), asked: request.mode !== "due" });
   return report;
 }
 
@@ -199,9 +207,6 @@ async function record(
   about: Pick<CompactionRecord, "durationMs" | "asked">,
 ): Promise<void> {
   const { outcome, passes, compacted: _, ...figures } = report;
-  // A sweep that somebody asked for counts even if nothing was left to fold: prompts get smaller by it.
-  const isEmpty = outcome.kind === "idle" || outcome.kind === "settled" || outcome.kind === "under";
-  if (passes.length === 0 && isEmpty && !(about.asked && report.mode === "sweep")) return;
   try {
     const at = clock.now();
     await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, ...about });

@@ -52,7 +52,7 @@ export interface Aim {
   readonly newestAbove: number;
   /** How much of the newest raw messages is kept if those before them are folded first. */
   readonly keptTokens: number;
-  /** One summary after the other, so that each is written after the one before it: nobody waits for them. */
+  /** Nobody waits: one summary after the other, each with the one before it, and no further than the target. */
   readonly isInOrder: boolean;
 }
 
@@ -130,6 +130,7 @@ export class Passes {
 
   /** The last chunk before the target is as long as it must be, but at least half a chunk: short leaves say little. */
   #chunkTokens({ chunkTokens, leafTargetTokens }: Rules): number {
+    if (!this.aim.isInOrder) return chunkTokens;
     const missing = this.tokens - this.#expectedSavings - this.aim.targetTokens;
     return Math.min(chunkTokens, Math.max(chunkTokens / 2, missing + leafTargetTokens + summaryOverheadTokens));
   }

@@ -14,14 +14,14 @@ export const summaryOverheadTokens = 130;
 export const promptTokens = (totals: Totals): number =>
   totals.contextTokens + summaryOverheadTokens * (totals.contextItems - totals.contextMessages);
 
-/** A sweep must save enough to be worth the cached prompt that it invalidates. */
-const targetOfThresholdMax = 2 / 3;
-
-/** What automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as little as possible. */
+/**
+ * What automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as little as possible. Well
+ * below the threshold, so that a sweep is worth the cached prompt that it invalidates.
+ */
 export const contextTargetTokens = (
   settings: Pick<Settings, "contextTarget" | "contextThreshold">,
   budget: number,
-): number => Math.floor(Math.min(settings.contextTarget, targetOfThresholdMax * settings.contextThreshold) * budget);
+): number => Math.round(Math.min(settings.contextTarget, (2 * settings.contextThreshold) / 3) * budget);
 
 export function checkBudget(budget: number): void {
   if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);

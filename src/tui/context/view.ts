@@ -2,7 +2,15 @@
 
 import { messageName, type ConversationId, type Ref, type Role } from "../../core/model/types.ts";
 import { costOf } from "../../core/assembly/prompt-items.ts";
-import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
+import {
+  budgetLine,
+  budgetSource,
+  finerMark,
+  finerWords,
+  reservations,
+  starvedWords,
+  wholeItem,
+} from "../../format/context.ts";
 import { bar, legend, promptBar } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
 import { createPaint, type Paint } from "../../format/paint.ts";
@@ -152,6 +160,7 @@ function headLines(state: ContextScreen, frame: Frame): readonly string[] {
     `  ${bar(segments, columns - 4)}`,
     thresholdMark(prompt, columns - 4, paint),
     ...legend(segments, columns - 4).map((line) => `  ${line}`),
+    ...finerWords(report).map((words) => paint.soft(`  ${cut(words, columns - 3)}`)),
     ...notes,
     "",
     heading,
@@ -180,7 +189,7 @@ const barCells = 6;
 function lineOf(cells: Cells, columns: number): string {
   const isWide = columns >= 112;
   const left = [
-    padEnd(cells.kind, 9),
+    padEnd(cells.kind, 10),
     ...(isWide ? [padEnd(cells.id, 20)] : []),
     padStart(cells.tokens, 7),
     ...(columns >= 60 ? [padEnd(cells.bar, barCells)] : []),
@@ -238,7 +247,7 @@ function rowText(at: At, { report }: Prompt, frame: Frame & { readonly most: num
     }
     case "entry": {
       const { origin, range, words, sum } = at.entry;
-      const painted = kindOf(at.entry, paint);
+      const painted = kindOf(at.entry, paint) + paint.soft(finerMark(origin));
       return lineOf(
         {
           kind: painted,
