@@ -7,6 +7,7 @@ import type { HostMessage, Incoming } from "../src/core/messages/codec.ts";
 import { isResultBlock } from "../src/core/messages/dialects.ts";
 import { readTranscriptLine, readTranscriptValue } from "../src/core/messages/transcript-line.ts";
 import { recogniseTranscript } from "../src/core/ingest/import-transcript.ts";
+import type { CompactRequest } from "../src/core/compaction/compact.ts";
 import type { Lcm } from "../src/core/lcm.ts";
 import type { ConversationId } from "../src/core/model/types.ts";
 import { openTranscript } from "../src/cli/transcript-files.ts";
@@ -30,6 +31,7 @@ export interface Lived {
   readonly cachedTokens: number;
 }
 
+/** Throws `invalid` if the file is not a transcript, without naming it. */
 export async function readTurns(path: string): Promise<readonly Turn[]> {
   const { lines } = await openTranscript({ path, bytes: (await stat(path)).size, isFound: false });
   const recognised = await recogniseTranscript(lines);
@@ -45,6 +47,7 @@ export async function readTurns(path: string): Promise<readonly Turn[]> {
     if (isNext || turns.length === 0) turns.push([]);
     turns.at(-1)?.push(item);
   }
+  if (turns.length === 0) throw new LcmError("invalid", "the transcript is empty");
   return turns;
 }
 
@@ -65,15 +68,13 @@ export async function live(
   let before = "";
   for (const turn of turns) {
     await lcm.ingest(conversation, turn);
-    const { outcome, passes, message } = await lcm.compact({ conversation, mode: "due", budget, signal });
-    signal.throwIfAborted();
-    if (outcome.kind === "waiting" || outcome.kind === "failed") throw new LcmError("unavailable", message);
+    const folded = await compactDue(lcm, { conversation, budget, signal });
     const { messages, report } = await lcm.assemble(conversation, { budget });
     const now = JSON.stringify(messages);
     const same = commonPrefix(before, now);
     if (same < before.length - 1) prefixChanges += 1;
-    if (passes.length > 0) compactions += 1;
-    folds += passes.length;
+    if (folded > 0) compactions += 1;
+    folds += folded;
     kept += same;
     shown += before.length;
     promptTokens += report.tokens;
@@ -92,6 +93,17 @@ export async function live(
     promptTokens,
     cachedTokens,
   };
+}
+
+/** Does what is due once, as a host does after a turn, and returns how many folds that took. */
+export async function compactDue(
+  lcm: Lcm,
+  request: Required<Pick<CompactRequest, "conversation" | "budget" | "signal">>,
+): Promise<number> {
+  const { outcome, passes, message } = await lcm.compact({ ...request, mode: "due" });
+  request.signal.throwIfAborted();
+  if (outcome.kind === "waiting" || outcome.kind === "failed") throw new LcmError("unavailable", message);
+  return passes.length;
 }
 
 /** In tokens of input at full price. */

@@ -11,7 +11,6 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Assembly } from "../src/core/assembly/assemble.ts";
 import { errorText, LcmError } from "../src/core/base/errors.ts";
-import { formatCount, plural } from "../src/core/base/format.ts";
 import { msToTimestamp } from "../src/core/base/time.ts";
 import { createLcm, type Lcm } from "../src/core/lcm.ts";
 import { envOf, isSettingKey, resolveSettings, type Settings } from "../src/core/model/settings.ts";
@@ -32,7 +31,9 @@ import {
   scoreSheet,
   type Question,
 } from "./exam-sheet.ts";
-import { costOf, live, readTurns, type Lived, type Prices, type Turn } from "./exam-turns.ts";
+import { compactDue, costOf, live, readTurns, type Lived, type Prices, type Turn } from "./exam-turns.ts";
+import { answersOf, report, type Figures } from "./exam-report.ts";
+import { createRandom } from "./corpus.ts";
 import { createFileModel, type FileCall } from "./file-model.ts";
 import { table } from "./table.ts";
 
@@ -82,28 +83,9 @@ interface Exam {
   readonly signal: AbortSignal;
 }
 
-interface Figures {
-  readonly budget: number;
-  readonly promptTokens: number;
-  readonly share: number;
-  /** Questions whose exact values are all in one message of the prompt, of those that have any. */
-  readonly factsInPrompt: number;
-  readonly facts: number;
-  /** In the prompt, by depth. */
-  readonly summaries: readonly number[];
-  readonly olderMessages: number;
-  readonly tailMessages: number;
-  readonly evicted: number;
-  readonly folds: number;
-  readonly calls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly lived: (Lived & { readonly costPer1000Turns: ReturnType<typeof costOf> }) | null;
-}
-
 async function main(words: readonly string[]): Promise<number> {
   const stop = new AbortController();
-  process.once("SIGINT", () => stop.abort());
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
   try {
     const given = readArguments(words);
     if (given.help) return print(usage);
@@ -114,7 +96,7 @@ async function main(words: readonly string[]): Promise<number> {
     for (const budget of exam.budgets) figures.push(await sit(exam, budget, (made) => calls.set(budget, made)));
     const answers = answersOf(calls);
     if (given.json) return print(JSON.stringify({ figures, answers }, null, 2));
-    return print(report(exam, figures, answers));
+    return print(report(figures, answers));
   } catch (error) {
     if (stop.signal.aborted) {
       console.error("stopped; run the same command again to continue");
@@ -153,7 +135,7 @@ async function readExam(given: Given, signal: AbortSignal): Promise<Exam> {
   const budgets = given.budget?.split(",").map((word) => numberOf("--budget", word));
   return {
     transcript,
-    turns: given.turns ? await readTurns(transcript) : null,
+    turns: given.turns ? await naming(transcript, readTurns(transcript)) : null,
     questions: questionsOf(given, isDemo),
     budgets: [...new Set(budgets ?? [...(isDemo ? [16_000] : []), 32_000, 128_000, 200_000])],
     dir,
@@ -178,6 +160,13 @@ function mustBeFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw invalid(`there is no file ${path}`);
 }
 
+/** Errors of reading a transcript do not name the file. */
+async function naming<T>(path: string, work: Promise<T>): Promise<T> {
+  return await work.catch((error: unknown) => {
+    throw error instanceof LcmError && error.code === "invalid" ? invalid(`${path}: ${error.message}`) : error;
+  });
+}
+
 function numberOf(option: string, word: string): number {
   const value = Number(word);
   if (word.trim() !== "" && value >= 0 && (option !== "--budget" || (Number.isInteger(value) && value > 0)))
@@ -191,6 +180,7 @@ function settingsOf(given: readonly string[], model: "files" | "extract"): Setti
   for (const assignment of given) {
     const [key = "", ...value] = assignment.split("=");
     if (!isSettingKey(key)) throw invalid(`--set ${assignment}: there is no setting ${key}`);
+    if (value.join("=").trim() === "") throw invalid(`--set ${assignment}: the value is missing, as in ${key}=1`);
     env[envOf(key)] = value.join("=");
   }
   const config = { spendCeilingCalls: 1_000_000_000, ...(model === "files" ? { summaryConcurrency: 1 } : {}) };
@@ -199,12 +189,24 @@ function settingsOf(given: readonly string[], model: "files" | "extract"): Setti
 
 // ── One budget ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Messages without a time of their own get this one, so that requests are the same in every run. */
+/** The same times and ids in every run, so that requests are the same too, and their answers are found again. */
 const clock = { now: () => msToTimestamp(Date.UTC(2026, 0, 1)) };
+
+function createIds(): () => string {
+  const random = createRandom(1);
+  const half = (): string =>
+    random
+      .int(2 ** 32)
+      .toString(16)
+      .padStart(8, "0");
+  return () => half() + half();
+}
 
 async function sit(exam: Exam, budget: number, onCalls: (calls: readonly FileCall[]) => void): Promise<Figures> {
   const folder = makeScratch("exam");
-  const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false, durability: "normal" });
+  const path = join(folder, "lcm.db");
+  const repeatable = { now: clock.now, hex16: createIds() };
+  const store = await openSqlite({ path, ...repeatable, housekeeping: false, durability: "normal" });
   const model = exam.asksFiles && exam.dir !== null ? createFileModel(exam.dir, (line) => console.error(line)) : null;
   const lcm = createLcm({ store, clock, settings: exam.settings, model });
   try {
@@ -244,16 +246,14 @@ const roundsMax = 10_000;
 async function compactWhole(lcm: Lcm, { transcript, signal }: Exam, budget: number): Promise<Sat> {
   const file = { path: transcript, bytes: statSync(transcript).size, isFound: false };
   const importing = { open: async () => lcm, target: { fallbackSessionId: "exam" }, onProgress: () => undefined };
-  const { conversation } = await importTranscriptFile(file, importing);
-  if (conversation === null) throw invalid(`${transcript} is empty`);
+  const { conversation } = await naming(transcript, importTranscriptFile(file, importing));
+  if (conversation === null) throw invalid(`${transcript}: the transcript is empty`);
   const { id } = conversation;
   let folds = 0;
   for (let round = 0; round < roundsMax; round++) {
-    const { outcome, passes, message } = await lcm.compact({ conversation: id, mode: "due", budget, signal });
-    signal.throwIfAborted();
-    if (outcome.kind === "waiting" || outcome.kind === "failed") throw new LcmError("unavailable", message);
-    if (passes.length === 0) return { id, folds, lived: null };
-    folds += passes.length;
+    const folded = await compactDue(lcm, { conversation: id, budget, signal });
+    if (folded === 0) return { id, folds, lived: null };
+    folds += folded;
   }
   throw new LcmError("unavailable", `something was still due after ${roundsMax} compactions`);
 }
@@ -286,87 +286,7 @@ function leaveFiles(dir: string, questions: readonly Question[], { messages, rep
   writeFileSync(sheet, scoreSheet(questions, readFileSync(given, "utf8"), prompt, earlier));
 }
 
-// ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type Answered = FileCall & { readonly budgets: readonly number[] };
-
-/** Every answer once, with the budgets that used it. */
-function answersOf(calls: ReadonlyMap<number, readonly FileCall[]>): readonly Answered[] {
-  const answers = new Map<string, FileCall & { readonly budgets: number[] }>();
-  for (const [budget, made] of calls) {
-    for (const call of made) {
-      const key = `${call.hash} ${call.verdict}`;
-      const { budgets } = answers.get(key) ?? { budgets: [] };
-      answers.set(key, { ...call, budgets: [...new Set([...budgets, budget])] });
-    }
-  }
-  return [...answers.values()];
-}
-
-function report(exam: Exam, figures: readonly Figures[], answers: readonly Answered[]): string {
-  const depths = Math.max(1, ...figures.map(({ summaries }) => summaries.length));
-  const names = Array.from({ length: depths }, (_, depth) => `d${depth}`);
-  const head = [
-    "budget",
-    "prompt tokens",
-    "of budget",
-    "facts in prompt",
-    ...names,
-    "older messages",
-    "tail",
-    "evicted",
-  ];
-  const rows = figures.map((each) => [
-    formatCount(each.budget),
-    formatCount(each.promptTokens),
-    percent(each.share),
-    `${each.factsInPrompt} of ${each.facts}`,
-    ...names.map((_, depth) => String(each.summaries[depth] ?? 0)),
-    ...[each.olderMessages, each.tailMessages, each.evicted, each.folds].map(formatCount),
-    ...[each.calls, each.inputTokens, each.outputTokens].map(formatCount),
-  ]);
-  const writing = ["folds", "model calls", "tokens in", "tokens out"];
-  return [
-    table([...head, ...writing], rows),
-    ...(exam.turns === null ? [] : [livedTable(figures, exam.turns.length)]),
-    ...(answers.length === 0 ? [] : [answerTable(answers)]),
-    ...(exam.dir === null ? [] : [`prompts and questions: ${exam.dir}`]),
-  ].join("\n\n");
-}
-
-function livedTable(figures: readonly Figures[], turns: number): string {
-  const head = ["budget", "prompts", "mean tokens", "largest", "prefix kept", "prefix changes", "compactions", "folds"];
-  const rows = figures.flatMap(({ budget, lived }) => {
-    if (lived === null) return [];
-    const { cached, uncached } = lived.costPer1000Turns;
-    return [
-      [
-        ...[budget, lived.turns, Math.round(lived.meanPromptTokens), lived.largestPromptTokens].map(formatCount),
-        percent(lived.prefixKept),
-        ...[lived.prefixChanges, lived.compactions, lived.folds, cached, uncached].map(formatCount),
-      ],
-    ];
-  });
-  return [
-    table([...head, "cost per 1,000 turns, cached", "uncached"], rows),
-    `The cost is in tokens of input at full price, and includes the summaries. It is scaled from ${plural(turns, "turn")}.`,
-  ].join("\n\n");
-}
-
-const answerTable = (answers: readonly Answered[]): string =>
-  table(
-    ["answer", "for", "tokens in", "out", "at budgets", "verdict"],
-    answers.map(({ hash, purpose, inputTokens, outputTokens, budgets, verdict }) => [
-      hash,
-      purpose,
-      formatCount(inputTokens),
-      formatCount(outputTokens),
-      budgets.join(" "),
-      verdict,
-    ]),
-  );
-
-const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
+// ── Marks ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function score({ dir, json }: Given): string {
   if (dir === undefined) throw invalid("--score needs --dir, where the sheets are");
