@@ -94,6 +94,7 @@ async function main(words: readonly string[]): Promise<number> {
     const figures: Figures[] = [];
     const calls = new Map<number, readonly FileCall[]>();
     for (const budget of exam.budgets) figures.push(await sit(exam, budget, (made) => calls.set(budget, made)));
+    if (exam.dir !== null) console.error(`prompts and questions are in ${exam.dir}; answers go to answers-N.txt there`);
     const answers = answersOf(calls);
     if (given.json) return print(JSON.stringify({ figures, answers }, null, 2));
     return print(report(figures, answers));
@@ -286,7 +287,7 @@ function leaveFiles(dir: string, questions: readonly Question[], { messages, rep
   writeFileSync(sheet, scoreSheet(questions, readFileSync(given, "utf8"), prompt, earlier));
 }
 
-// ── Marks ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function score({ dir, json }: Given): string {
   if (dir === undefined) throw invalid("--score needs --dir, where the sheets are");
