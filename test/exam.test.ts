@@ -93,7 +93,8 @@ describe("the exam of a transcript, with a model that is asked through files", (
     assert.match(stderr, /run the same command again/);
     const [request = ""] = filesIn("requests");
     const asked = readFileSync(join(folder, "requests", request), "utf8");
-    for (const part of ["[system]", "[prompt]", "[limits]", "station 0"]) assert.ok(asked.includes(part), part);
+    for (const part of ["[system]", "[prompt]", "[limits]", "for the yearly report"])
+      assert.ok(asked.includes(part), part);
   });
 
   it("continues with the same request, and lists every answer with its verdict", async () => {
