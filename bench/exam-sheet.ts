@@ -154,10 +154,14 @@ function readAnswers(text: string, questions: readonly Question[]): ReadonlyMap<
 
 function found(values: readonly string[], text: string): string {
   if (values.length === 0) return "–";
-  const missing = values.filter((value) => !text.toLowerCase().includes(value.toLowerCase()));
+  const missing = values.filter((value) => !hasValue(text, value));
   if (missing.length === 0) return "all";
   return missing.length === values.length ? "none" : cell(`all but ${missing.join(", ")}`);
 }
+
+/** As a word of its own: 44 is not in 1440. */
+const hasValue = (text: string, value: string): boolean =>
+  new RegExp(`(?<![a-z0-9])${RegExp.escape(value)}(?![a-z0-9])`, "i").test(text);
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 const cell = (text: string): string => oneLine(text).replaceAll("\\", "\\\\").replaceAll("|", "\\|");
