@@ -10,7 +10,7 @@ import { resolveSettings } from "../src/core/model/settings.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
 import { corpusEntry, question } from "./corpus.ts";
-import { cpuMs, timed } from "./measure.ts";
+import { commonPrefix, cpuMs, timed } from "./measure.ts";
 import type { JsonObject } from "../src/core/base/json.ts";
 import type { Timestamp } from "../src/core/base/time.ts";
 
@@ -247,14 +247,6 @@ async function measureTurns(
     before = now;
   }
   return { prefixReused: reused / shown, compactions, turnCpuMs: spent / turnsMeasured };
-}
-
-function commonPrefix(a: string, b: string): number {
-  // The list's closing bracket is not part of what a provider caches.
-  const end = Math.min(a.length - 1, b.length);
-  let at = 0;
-  while (at < end && a.charCodeAt(at) === b.charCodeAt(at)) at++;
-  return at;
 }
 
 const [step, path = "", count = "0"] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** Measures CPU of this process, and sorted durations. */
+/** Measures CPU of this process, sorted durations, and how much of a prompt repeats the one before it. */
 
 export interface Spread {
   readonly count: number;
@@ -29,4 +29,13 @@ export async function timed(times: number, work: (time: number) => unknown): Pro
     took.push(performance.now() - start);
   }
   return spread(took);
+}
+
+/** How many characters two prompts, each a JSON list, share at their beginning. */
+export function commonPrefix(a: string, b: string): number {
+  // The list's closing bracket is not part of what a provider caches.
+  const end = Math.min(a.length - 1, b.length);
+  let at = 0;
+  while (at < end && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return at;
 }

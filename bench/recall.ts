@@ -24,6 +24,7 @@ import { expressionOf } from "../src/store/sqlite/search-index.ts";
 import { openSqlite, systemNow } from "../src/store/sqlite/store.ts";
 import { parseQuery } from "../src/store/search/query.ts";
 import { tokenize } from "../src/store/search/tokenize.ts";
+import { table } from "./table.ts";
 import { makeScratch } from "../test/support/scratch.ts";
 import type { Json } from "../src/core/base/json.ts";
 
@@ -229,15 +230,6 @@ function report(title: string, { outcomes, leaves, covered }: Measured): readonl
 
 /** A hit on one line is a message: a leaf covers several. */
 const messageOnly = (lines: Lines): Lines => (lines.size === 1 ? lines : nothing);
-
-/** Markdown that reads well on a terminal too. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((name, at) => Math.max(name.length, ...rows.map((cells) => cells[at]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[at] ?? 0))).join(" | ")} |`;
-  const rule = `|${widths.map((width, at) => (at === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
-  return [line(head), rule, ...rows.map(line)].join("\n");
-}
 
 const shown = (share: number): string => (share * 100).toFixed(1);
 

@@ -21,7 +21,7 @@ export async function recollect(
   { messages }: Assembly,
   fact: KeyFact,
 ): Promise<Recollection> {
-  if (messages.some(({ content }) => holds(JSON.stringify(content), fact))) return { kind: "context" };
+  if (isInPrompt(messages, fact)) return { kind: "context" };
   const [stored] = await lcm.store.messages({ conversation, keys: [fact.saidIn] });
   if (stored === undefined || !holds(stored.text, fact)) return { kind: "missing" };
   const inMessage = { kind: "message", message: stored.id } as const;
@@ -38,7 +38,12 @@ export async function recollect(
 const depthMax = 10;
 
 /** All parts of an answer must be in one text. */
-export const holds = (text: string, { answer }: KeyFact): boolean => answer.every((words) => text.includes(words));
+export const holds = (text: string, { answer }: Pick<KeyFact, "answer">): boolean =>
+  answer.every((words) => text.includes(words));
+
+/** Whether one message of a prompt has the whole answer. */
+export const isInPrompt = (messages: Assembly["messages"], fact: Pick<KeyFact, "answer">): boolean =>
+  messages.some(({ content }) => holds(JSON.stringify(content), fact));
 
 /** The summary in the context that covers this message. */
 async function summaryOver({ store }: Lcm, conversation: ConversationId, id: MessageId): Promise<SummaryId | null> {

@@ -64,7 +64,15 @@ export type Completion =
       readonly finish: "stop" | "length" | "other";
       readonly inputTokens: number;
       readonly outputTokens: number;
+      /** Called by the summariser when it has read this answer. For measuring; must not throw. */
+      readonly onRead?: (verdict: SummaryVerdict) => void;
     };
+
+/** `reason` is a clause that says why the answer is unusable as a summary; null if it is used. */
+export interface SummaryVerdict {
+  readonly level: "normal" | "aggressive";
+  readonly reason: string | null;
+}
 
 export interface Model {
   readonly provider: string;

@@ -5,7 +5,7 @@ import { behaviours, createScriptedModel, thoughtWord } from "../../../test/supp
 import type { Passage } from "./extractive.ts";
 import { refusals } from "../model/types.ts";
 import type { ConversationId, NewSummary, Refusal } from "../model/types.ts";
-import type { Completion, CompletionRequest, Model } from "../model/store.ts";
+import type { Completion, CompletionRequest, Model, SummaryVerdict } from "../model/store.ts";
 import { builtInTemplates, expandFooter } from "../prompts/summary.ts";
 import { rulesOf } from "../compaction/choose-runs.ts";
 import { targetTokensOf } from "./source.ts";
@@ -209,6 +209,17 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
       checkSummary(summary, source);
       assert.deepEqual([once.calls.length, never.calls.length], [2, 2]);
     }
+  });
+
+  it("each answer learns its level, and why it is not used", async () => {
+    const verdicts: SummaryVerdict[] = [];
+    const completion = { kind: "text", finish: "stop", inputTokens: 9, outputTokens: 9 } as const;
+    const onRead = (verdict: SummaryVerdict): unknown => verdicts.push(verdict);
+    await drafted(answering({ ...completion, text: "", onRead }, { ...completion, text: good, onRead }));
+    assert.deepEqual(verdicts, [
+      { level: "normal", reason: "the answer was empty" },
+      { level: "aggressive", reason: null },
+    ]);
   });
 
   it("replacement characters are allowed if the source has them", async () => {

@@ -136,6 +136,7 @@ async function attempt(
   const bare = promptFor(deps, { ...source, passages: [], previousContext: null }, options, level);
   const asked = { bare: joined(bare), whole: joined(words) };
   const read = readSummary(completion, source, targetTokens, asked);
+  completion.onRead?.({ level, reason: "reason" in read ? read.reason : null });
   if ("reason" in read) return { kind: "unusable", ...read };
   return drafted(source, { ...read, level, model: modelName(model), previousContext });
 }
