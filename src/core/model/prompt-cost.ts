@@ -21,7 +21,7 @@ export const promptTokens = (totals: Totals): number =>
 export const contextTargetTokens = (
   settings: Pick<Settings, "contextTarget" | "contextThreshold">,
   budget: number,
-): number => Math.round(Math.min(settings.contextTarget, (2 * settings.contextThreshold) / 3) * budget);
+): number => Math.round(Math.min(settings.contextTarget, 0.8 * settings.contextThreshold) * budget);
 
 export function checkBudget(budget: number): void {
   if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);

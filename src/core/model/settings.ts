@@ -88,7 +88,7 @@ export const settings = {
     default: 0.5,
     bounds: [0, 1],
     sentence:
-      "Share of the prompt budget that an automatic sweep leaves filled, at most two thirds of `contextThreshold`; 0 folds between turns and sweeps until nothing is left to fold.",
+      "Share of the prompt budget that an automatic sweep leaves filled, at most 0.8 of `contextThreshold`; 0 folds between turns and sweeps until nothing is left to fold.",
     why: "More of the conversation in every prompt tells the agent more, and costs more where the provider has no cache.",
   },
   summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
