@@ -137,7 +137,9 @@ describe("guarantee 27: one status reports what is stored, pending, saved, spent
   });
 
   it("shows that compaction is due, and that it is running", async () => {
-    const runtime = createRuntime({ config: { freshTailCount: 2, leafChunkTokens: 1_000, leafTargetTokens: 100 } });
+    const runtime = createRuntime({
+      config: { contextTarget: 0, freshTailCount: 2, leafChunkTokens: 1_000, leafTargetTokens: 100 },
+    });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
     assert.match(await say(runtime), /- One pass due for [\d,]+ tokens, none running/);

@@ -557,41 +557,44 @@ const isLonger = (now: readonly string[], before: readonly string[]): boolean =>
   before.every((text, at) => text === now[at]);
 
 describe("guarantee 15: between compactions the prefix is byte-identical and append-only", () => {
-  it("changes with a fold, and never without one", async () => {
-    const settings = { ...eager, leafChunkTokens: 2_000, leafTargetTokens: 200, freshTailCount: 8 };
-    const world = createWorld({ settings, window: 60_000, reserve: 4_000, schemaTokens: 3_000 });
-    const foldsOf = async (): Promise<number> => (await active(world))?.totals.summaries ?? 0;
-    let [folds, seen, changes, folding] = [0, 0, 0, 0];
-    let before: readonly string[] = [];
-    for (let turn = 0; turn < 250; turn++) {
-      if (turn % 10 === 3) world.host.slash(key, "/status");
-      if (turn % 25 === 7) world.host.note(key, "model_change");
-      if (turn % 40 === 9) world.host.reset(key, "idle");
-      if (turn % 60 === 11) world.start();
-      await world.host.turn(key, {
-        says: words(40 + (turn % 7) * 10, `turn ${turn}`),
-        tools: turn % 3 === 0 ? [words(60, "result"), "ok"] : [],
-        ends: turn % 13 === 5 ? "failed" : "answered",
-      });
-      for (const request of world.host.requests.slice(seen)) {
-        const now = textOf(request);
-        if (!isLonger(now, before)) {
-          changes += 1;
-          assert.ok(folding > 0, `turn ${turn}: the prefix changed, and nothing was folded`);
-          folding = 0;
+  const lives = { "between turns": [0, 60_000], "in sweeps down to a target": [0.5, 18_000] } as const;
+  for (const [folded, [contextTarget, window]] of Object.entries(lives)) {
+    it(`changes with a fold, and never without one, if folded ${folded}`, async () => {
+      const settings = { ...eager, leafChunkTokens: 2_000, leafTargetTokens: 200, freshTailCount: 8, contextTarget };
+      const world = createWorld({ settings, window, reserve: 4_000, schemaTokens: 3_000 });
+      const foldsOf = async (): Promise<number> => (await active(world))?.totals.summaries ?? 0;
+      let [folds, seen, changes, folding] = [0, 0, 0, 0];
+      let before: readonly string[] = [];
+      for (let turn = 0; turn < 250; turn++) {
+        if (turn % 10 === 3) world.host.slash(key, "/status");
+        if (turn % 25 === 7) world.host.note(key, "model_change");
+        if (turn % 40 === 9) world.host.reset(key, "idle");
+        if (turn % 60 === 11) world.start();
+        await world.host.turn(key, {
+          says: words(40 + (turn % 7) * 10, `turn ${turn}`),
+          tools: turn % 3 === 0 ? [words(60, "result"), "ok"] : [],
+          ends: turn % 13 === 5 ? "failed" : "answered",
+        });
+        for (const request of world.host.requests.slice(seen)) {
+          const now = textOf(request);
+          if (!isLonger(now, before)) {
+            changes += 1;
+            assert.ok(folding > 0, `turn ${turn}: the prefix changed, and nothing was folded`);
+            folding = 0;
+          }
+          before = now;
         }
-        before = now;
+        seen = world.host.requests.length;
+        await world.runtime().settled();
+        const foldsNow = await foldsOf();
+        if (foldsNow > folds) folding += 1;
+        folds = foldsNow;
       }
-      seen = world.host.requests.length;
-      await world.runtime().settled();
-      const foldsNow = await foldsOf();
-      if (foldsNow > folds) folding += 1;
-      folds = foldsNow;
-    }
-    assert.ok(changes > 3 && changes <= folds, `${changes} changes, ${folds} folds`);
-    await checkStored(world);
-    await world.end();
-  });
+      assert.ok(changes > 3 && changes <= folds, `${changes} changes, ${folds} folds`);
+      await checkStored(world);
+      await world.end();
+    });
+  }
 
   it("stays unchanged within a turn, whatever is folded meanwhile", async () => {
     const gate = Promise.withResolvers<void>();
@@ -603,7 +606,13 @@ describe("guarantee 15: between compactions the prefix is byte-identical and app
       gate.resolve();
       await world.runtime().settled();
     };
-    const world: World = createWorld({ settings: eager, window: 60_000, reserve: 4_000, model, whileTool });
+    const world: World = createWorld({
+      settings: { ...eager, contextTarget: 0 },
+      window: 60_000,
+      reserve: 4_000,
+      model,
+      whileTool,
+    });
     for (let turn = 0; turn < 8; turn++) await world.host.turn(key, { says: words(150, `turn ${turn}`) });
     const seen = world.host.requests.length;
     await world.host.turn(key, { tools: ["one", "two"] });
