@@ -20,7 +20,7 @@ import { assertStored } from "./stored.ts";
 const session = (name: string): string => `agent:main:${name}`;
 
 /** Folds soon, so that a fold is under way when the gateway dies. */
-const settings = { freshTailCount: 4, leafChunkTokens: 600, leafTargetTokens: 100 };
+const settings = { contextTarget: 0, freshTailCount: 4, leafChunkTokens: 600, leafTargetTokens: 100 };
 const summary = "They said a great many words, one after the other, and all of them were counted and written down.";
 const long = (word: string): string => Array.from({ length: 120 }, (_, at) => `${word}${at}`).join(" ");
 

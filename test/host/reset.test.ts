@@ -16,6 +16,7 @@ import { requestsOf } from "./wire.ts";
 
 /** Small enough that a few turns are folded to depth 2. */
 const small = {
+  contextTarget: 0,
   freshTailCount: 2,
   leafChunkTokens: 400,
   leafTargetTokens: 80,

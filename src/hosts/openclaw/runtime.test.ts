@@ -170,7 +170,7 @@ describe("work of one session", () => {
 });
 
 describe("compaction in the background", () => {
-  const config = { freshTailCount: 2, leafChunkTokens: 400, leafTargetTokens: 40 };
+  const config = { contextTarget: 0, freshTailCount: 2, leafChunkTokens: 400, leafTargetTokens: 40 };
 
   async function filled(runtime: Runtime): Promise<ConversationId> {
     const { store } = await runtime.open();
