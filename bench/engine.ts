@@ -159,7 +159,7 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
 
 // ── A long-running conversation ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A conversation after n messages with a sweep every 600, and 1,000 turns more. */
+/** A conversation after n messages, with a sweep when one is due, checked every 600, and 1,000 turns more. */
 async function measureCompacted(path: string, n: number): Promise<Compacted> {
   const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
@@ -171,7 +171,7 @@ async function measureCompacted(path: string, n: number): Promise<Compacted> {
     said = upto;
     if (said % sweepEvery !== 0) continue;
     const before = process.cpuUsage();
-    await lcm.compact({ conversation: id, mode: "sweep", budget });
+    await lcm.compact({ conversation: id, mode: "due", budget });
     sweepsCpu += cpuMs(before);
   }
   const summaries = (await store.conversation(id))?.totals.summaries ?? 0;
