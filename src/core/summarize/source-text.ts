@@ -73,18 +73,12 @@ function readMessage(message: Message): ReadMessage {
   const fields = isObject(envelope) ? envelope : {};
   const { role, parts } = message;
   const calls = parts.filter(({ type }) => type === "tool").map(readCall);
-  if (role === "tool")
-    return {
-      message,
-      fields,
-      calls,
-      results: [{ id: resultIdIn(fields) ?? "", parts, isFailed: isFailedResult(fields) }],
-    };
+  const whole = { id: resultIdIn(fields) ?? "", parts, isFailed: isFailedResult(fields) };
   const results = parts.filter(isResult).map((part) => {
     const { raw } = parseObject(part.metadata ?? "{}");
     return { id: part.toolCallId ?? "", parts: [part], isFailed: isObject(raw) && isFailedResult(raw) };
   });
-  return { message, fields, calls, results };
+  return { message, fields, calls, results: role === "tool" ? [whole] : results };
 }
 
 /** Some hosts pass tool results in a user message. */
@@ -111,7 +105,7 @@ function readInput(text: string): Json {
 interface Links {
   /** The call that the nth result of the message at a position answers. */
   callOf(at: number, nth: number): Call | undefined;
-  /** The numbers of calls whose results do not directly follow them. */
+  /** The numbers of calls that were open together. */
   readonly numbers: ReadonlyMap<Part, number>;
 }
 
@@ -123,13 +117,13 @@ function linkCalls(read: readonly ReadMessage[]): Links {
   const callOf = (at: number, nth: number): Call | undefined => answered.get(`${at} ${nth}`);
   /** Calls as they are made, and again as they are answered. */
   const events = read.flatMap(({ calls, results }, at) => [...results.map((_, nth) => callOf(at, nth)), ...calls]);
-  const isAnswered = new Set(answered.values());
-  const met = new Set<Call>();
+  const answerable = new Set(answered.values());
+  const open = new Set<Call>();
   const numbers = new Map<Part, number>();
   for (const [at, call] of events.entries()) {
-    if (call === undefined || met.has(call)) continue;
-    met.add(call);
-    if (isAnswered.has(call) && events[at + 1] !== call) numbers.set(call.part, numbers.size + 1);
+    if (call === undefined || !answerable.has(call) || open.delete(call)) continue;
+    if (open.size > 0 || events[at + 1] !== call) numbers.set(call.part, numbers.size + 1);
+    open.add(call);
   }
   return { callOf, numbers };
 }
@@ -148,7 +142,8 @@ function passagesOf(read: ReadMessage, at: number, links: Links): Reading[] {
   const readings = results.map((result, nth): Reading => {
     const call = links.callOf(at, nth);
     const number = call === undefined ? undefined : links.numbers.get(call.part);
-    const tool = [speakerOf(fields) ?? asName(call?.name) ?? "", number === undefined ? "" : `#${number}`];
+    const named = message.role === "tool" ? speakerOf(fields) : null;
+    const tool = [named ?? asName(call?.name) ?? "", number === undefined ? "" : `#${number}`];
     const who = ["tool", tool.filter((word) => word !== "").join(" "), result.isFailed ? "failed" : ""];
     return { message, who: who.filter((word) => word !== ""), kind: "tool", text: resultText(message, result, call) };
   });
@@ -162,7 +157,7 @@ function passagesOf(read: ReadMessage, at: number, links: Links): Reading[] {
 
 /** Empty for a result that says nothing, or only that a file was changed, which the call says. */
 function resultText(message: Message, { parts, isFailed }: ReadMessage["results"][number], call?: Call): string {
-  const text = textsOf(message, parts).join("\n").trim();
+  const text = (parts.length === 0 ? message.text : textsOf(message, parts).join("\n")).trim();
   const effect = call === undefined ? "other" : effectOf(call.input);
   if (isFailed) return outputText(text, "output");
   if (/^\(?no output\)?$/i.test(text) || (effect === "changes a file" && !reportsErrors(text))) return "";
