@@ -32,7 +32,10 @@ export function messagePassages(messages: readonly Message[], zone: string | nul
   });
 }
 
-/** About how many tokens a summariser reads of these messages; as fast as estimating those that are stored. */
+/**
+ * About how many tokens a summariser reads of these messages. Costs some 30 µs a message. One at a time adds up to a tenth
+ * more, since a result alone does not know its call.
+ */
 export const readTokensOf = (messages: readonly Message[]): number =>
   estimateTokens(sourceText(messagePassages(messages, "UTC")));
 
