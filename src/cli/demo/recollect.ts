@@ -37,8 +37,9 @@ export async function recollect(
 /** Deep enough to reach the messages. */
 const depthMax = 10;
 
-/** All parts of an answer must be in one text. */
-export const holds = (text: string, { answer }: KeyFact): boolean => answer.every((words) => text.includes(words));
+/** All parts of an answer must be in one text, some of them perhaps at the start of a sentence. */
+export const holds = (text: string, { answer }: KeyFact): boolean =>
+  answer.every((words) => text.toLowerCase().includes(words.toLowerCase()));
 
 /** The summary in the context that covers this message. */
 async function summaryOver({ store }: Lcm, conversation: ConversationId, id: MessageId): Promise<SummaryId | null> {

@@ -212,12 +212,12 @@ function worthOfOutput(line: string, isLast: boolean): number {
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call is `→ name subject`, then indented lines. The number that ties it to its result is not quoted. */
+/** A call is `→ name subject (other arguments)`, then indented lines; it is quoted as `→ name subject`. */
 const callMark = /^→ \S/;
-const callCharsMax = 110;
+const callCharsMax = 90;
 
 function callText(text: string): string {
-  const call = text.replace(/^→ #\d+ /, "→ ");
+  const call = text.replace(/^→ #\d+ /, "→ ").replace(/^(→ \S+ [^\s(].*) \([\w-]+:? [^()]*\)$/, "$1");
   return call.slice(0, cutAt(call, callCharsMax)).trim();
 }
 

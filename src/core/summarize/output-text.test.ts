@@ -49,6 +49,11 @@ describe("the text of an output", () => {
     const biome = "> pkg@1.0.0 check\n> biome check .\n\nChecked 22 files in 17ms. No fixes applied.";
     assert.equal(outputText(biome, "output"), "Checked 22 files in 17ms. No fixes applied.");
     assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "output"), "Found 0 warnings and 0 errors.");
+    const commit = "[main 45ffe0a] Release v0.8.0\n 3 files changed, 7 insertions(+)";
+    assert.match(
+      outputText(`${biome}\n${commit}`, "output"),
+      /applied\. · \[main 45ffe0a\] Release v0\.8\.0 · 3 files changed/,
+    );
     assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "file"), "a\nb\nFound 0 warnings and 0 errors.");
   });
 

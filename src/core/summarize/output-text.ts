@@ -135,7 +135,7 @@ function passingLine(lines: readonly string[]): string | null {
 
 /** A runner reports near its end. */
 const passingWithin = 20;
-const countsMax = 6;
+const countsMax = 8;
 const passing = new RegExp(
   [
     String.raw`\b(?:no|0) (?:errors?|issues?|problems?|failures?|fixes)\b|\b\d+ (?:tests? )?(?:passed|passing)\b`,
@@ -144,7 +144,9 @@ const passing = new RegExp(
   ].join("|"),
   "i",
 );
-const count = /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|duration\w*)[: ]+\d/i;
+/** Counts, and the commit that a hook's checks let through. */
+const count =
+  /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|duration\w*)[: ]+\d|^\[[^\]]{1,80} [\da-f]{7,40}\] |\d files? changed/i;
 
 /** A text with data URLs and encoded bytes replaced by their size. */
 export const withoutBlobs = (text: string): string =>
