@@ -37,9 +37,9 @@ export async function recollect(
 /** Deep enough to reach the messages. */
 const depthMax = 10;
 
-/** All parts of an answer must be in one text. */
+/** All parts of an answer must be in one text, some of them perhaps at the start of a sentence. */
 export const holds = (text: string, { answer }: Pick<KeyFact, "answer">): boolean =>
-  answer.every((words) => text.includes(words));
+  answer.every((words) => text.toLowerCase().includes(words.toLowerCase()));
 
 /** Whether one message of a prompt has the whole answer. */
 export const isInPrompt = (messages: Assembly["messages"], fact: Pick<KeyFact, "answer">): boolean =>

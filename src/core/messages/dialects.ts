@@ -163,14 +163,18 @@ export const resultToolIn = (raw: JsonObject): string | null =>
 const firstTextIn = (values: readonly (Json | undefined)[]): string | null =>
   values.find((value) => typeof value === "string") ?? null;
 
+/** Whether a message or a block marks its result as an error, in any dialect. */
+export const isFailedResult = (holder: JsonObject): boolean =>
+  dialects.some(({ resultMessage, resultBlock }) =>
+    [resultMessage?.error, resultBlock?.error].some((field) => field !== undefined && holder[field] === true),
+  );
+
 const defaultResult: ResultMessage = pi.resultMessage;
 
 /** A result in the dialect of its call. */
 export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): JsonObject {
   const content = holder["content"] ?? "";
-  const isError = dialects.some(({ resultMessage, resultBlock }) =>
-    [resultMessage?.error, resultBlock?.error].some((field) => field !== undefined && holder[field] === true),
-  );
+  const isError = isFailedResult(holder);
   const { resultBlock: block, resultMessage: shape = defaultResult } = dialect;
   if (block !== undefined) return { type: block.type, [block.id]: id, content, [block.error]: isError };
   return {

@@ -65,9 +65,10 @@ export function statementsOf(passage: Passage, place: number) {
   const fenced = fencedLines(lines);
   let stamp = readLabel(passage.label);
   let turn = place * turnsMax;
+  let isInCall = false;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
-    if (isFence(line) || !hasWords.test(text) || text === "[no text]") continue;
+    if (isFence(line) || !hasWords.test(text) || unsaid.test(text)) continue;
     if (isSummary) {
       if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
       if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
@@ -76,10 +77,11 @@ export function statementsOf(passage: Passage, place: number) {
       text = labelled.text.trim();
       turn = place * turnsMax + Math.min(at, turnsMax - 1);
     }
+    isInCall = passage.kind === "assistant" && (callMark.test(line) || (isInCall && line.startsWith(" ")));
     const [form, worth, texts] = classify(text, {
       kind: isSummary ? kindOfSpeaker(stamp.who) : passage.kind,
       isSummary,
-      isCodeBlock: isListing || (fenced[at] === true && !sixWords.test(text)),
+      isCodeBlock: isListing || isInCall || (fenced[at] === true && !sixWords.test(text)),
       isFirst: collected.statements.length === 0,
       isLast: at === lastLine,
     });
@@ -127,9 +129,7 @@ interface LineFacts {
 /** The form of a line, what its statements are worth, and these. */
 function classify(text: string, line: LineFacts): readonly [Statement["form"], number, readonly string[]] {
   const { kind } = line;
-  const call = kind === "assistant" ? toolCall.exec(text) : null;
-  if (call !== null) return ["call", callWorth, [callText(call)]];
-  if (line.isSummary && callMark.test(text)) return ["call", callWorth, [text]];
+  if ((line.isSummary || kind === "assistant") && callMark.test(text)) return ["call", callWorth, [callText(text)]];
   if (line.isCodeBlock || isCode(text))
     return ["code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth), [text]];
   if (kind === "tool" || logLine.test(text))
@@ -153,6 +153,8 @@ const turnsMax = 1 << 20;
 const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
 const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
 const hasWords = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
+/** Notes of the source text about what it does not contain. */
+const unsaid = /^(?:\[no text\]|… [\d,]+ lines? left out)$/;
 const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
 
@@ -180,7 +182,7 @@ function readLabel(label: string): Stamp {
     return { day: "", clock: "", until: "", zone: "", who: who.slice(0, cutAt(who, labelCharsMax)) };
   }
   const [, day, clock = "", until = "", zone = "", who = ""] = match;
-  return { day, clock, until, zone, who };
+  return { day, clock, until, zone, who: who.replace(/ #\d+(?= |$)/, "") };
 }
 
 function readLine(line: string, before: Stamp): { readonly stamp: Stamp; readonly text: string } {
@@ -210,18 +212,13 @@ function worthOfOutput(line: string, isLast: boolean): number {
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call is `name {arguments}`; it is quoted as `→ name subject`, which later extracts recognise. */
-const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
-const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
-
+/** A call is `→ name subject (other arguments)`, then indented lines; it is quoted as `→ name subject`. */
 const callMark = /^→ \S/;
+const callCharsMax = 90;
 
-function callText([, name = "", input = ""]: RegExpExecArray): string {
-  const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
-  return `→ ${name} ${about
-    .replaceAll(/\\[nt]/g, " ")
-    .replaceAll('\\"', '"')
-    .trim()}`;
+function callText(text: string): string {
+  const call = text.replace(/^→ #\d+ /, "→ ").replace(/^(→ \S+ [^\s(].*) \([\w-]+:? [^()]*\)$/, "$1");
+  return call.slice(0, cutAt(call, callCharsMax)).trim();
 }
 
 /** Keywords at the start of a line of code. */

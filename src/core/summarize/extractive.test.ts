@@ -206,9 +206,9 @@ describe("an extract", () => {
   });
 
   it("quotes a tool call as its name and subject", () => {
-    const call = `edit {"path":"src/cart/total.ts","oldText":"${"x = 1;\\n".repeat(200)}"}`;
+    const call = `→ #3 edit src/cart/total.ts (replace_all true)\n${"  - x = 1 of the oldText here\n".repeat(20)}`;
     const result = extract([said("assistant", `Now the total.\n${call}`), ...chatter(2)], { targetTokens: 80 });
-    assert.ok(result.includes("edit src/cart/total.ts"), result);
+    assert.ok(result.includes("→ edit src/cart/total.ts"), result);
     assert.doesNotMatch(result, /oldText/);
   });
 
