@@ -167,9 +167,14 @@ export const assent = beginning(
   "是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|後者|前者",
 );
 
+/** A line of a stack trace. */
+export const frame = /^(?:at \S+ ?[(/:]|at .+:\d+\)?$|File "|\.{3} \d+ more|from .+:\d+:in )/;
+/** A report of an error in whole sentences, and not a text about errors. */
+export const errorLine =
+  /(?:error|exception|fatal|fail(?:ed|ure)?|panic|warn(?:ing)?)\b(?: \w*\d+)?[:\]]|^\W*(?:error|fatal|failed)\b/i;
+
 /** Kinds of lines in tool output and logs; the first match counts. */
-export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "count" | "warning", RegExp])[] = [
-  ["frame", /^(?:at |File "|\.{3} \d+ more|from .+:\d+:in )/],
+export const outputCues: readonly (readonly ["failing" | "exit" | "count" | "warning", RegExp])[] = [
   [
     "failing",
     phrases(

@@ -3,7 +3,7 @@
  * Each is one line short enough to quote, with its time, its speaker and a base value for its form.
  */
 
-import { outputCues } from "./extractive-cues.ts";
+import { errorLine, frame, outputCues } from "./extractive-cues.ts";
 import { expandFooter } from "../prompts/summary.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
@@ -33,10 +33,8 @@ export interface Statement {
   readonly stamp: Stamp;
   readonly form: "prose" | "output" | "code" | "call";
   readonly worth: number;
-  /** A list item. */
-  readonly listed: boolean;
-  /** Continues the sentence of the previous statement. */
-  readonly continues: boolean;
+  /** Typed by the user, as far as can be told: the first paragraph of a message, or one of a single line. */
+  readonly typed: boolean;
 }
 
 const kindWorth: Readonly<Record<Passage["kind"], number>> = {
@@ -47,27 +45,36 @@ const kindWorth: Readonly<Record<Passage["kind"], number>> = {
   tool: 0.35,
 };
 const openingWorth = 1.2;
-const headingWorth = 0.5;
-const signatureWorth = 0.35;
+const headingWorth = 0.2;
 const codeWorth = 0.06;
 const callWorth = 0.3;
 /** Worth of the lines of a tool's output. */
-const outputWorth = { frame: 0.1, failing: 1.6, exit: 1.6, count: 1.3, warning: 0.7, last: 0.5 } as const;
+const outputWorth = { frame: 0.1, failing: 1.3, exit: 1.3, count: 1.3, warning: 0.7, last: 0.5 } as const;
 
-export function statementsOf(passage: Passage, place: number) {
+export interface Setting {
+  readonly place: number;
+  /** Whether a tool's output follows: then the speaker was at work, and did not report. */
+  readonly isWorking: boolean;
+  /** The longest sentence to quote whole. */
+  readonly sentenceTokensMax: number;
+}
+
+export function statementsOf(passage: Passage, { place, isWorking, sentenceTokensMax }: Setting) {
   const isSummary = passage.kind === "summary";
   /** Those in a summary's footer. */
   const topics: string[] = [];
-  const collected = createCollector();
+  const collected = createCollector(sentenceTokensMax);
   const lines = passage.text.replace(blanks, " ").split("\n");
   const lastLine = lines.findLastIndex((line) => line.trim() !== "");
   const isListing = passage.kind === "tool" && isMostlyCode(lines);
   const fenced = fencedLines(lines);
   let stamp = readLabel(passage.label);
   let turn = place * turnsMax;
+  let opening: number | undefined;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
-    if (isFence(line) || !hasWords.test(text) || text === "[no text]") continue;
+    if (text === "" && passage.kind === "user") turn++;
+    if (isFence(line) || !hasWords.test(text) || empty.test(text)) continue;
     if (isSummary) {
       if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
       if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
@@ -79,24 +86,30 @@ export function statementsOf(passage: Passage, place: number) {
     const [form, worth, texts] = classify(text, {
       kind: isSummary ? kindOfSpeaker(stamp.who) : passage.kind,
       isSummary,
+      isWorking: isWorking && isCall(lines.slice(at + 1).find((each) => each.trim() !== "") ?? ""),
       isCodeBlock: isListing || (fenced[at] === true && !sixWords.test(text)),
       isFirst: collected.statements.length === 0,
       isLast: at === lastLine,
     });
-    const listed = form === "prose" && listMark.test(text);
-    for (const each of texts) collected.add(each, { turn, stamp, form, worth, listed });
+    opening ??= turn;
+    const isAlone = isBlank(lines[at - 1]) && isBlank(lines[at + 1]);
+    const typed = stamp.who.startsWith("user") && form === "prose" && (isSummary || turn === opening || isAlone);
+    for (const each of texts) collected.add(each, { turn, stamp, form, worth, typed });
   }
   return { statements: collected.statements, topics };
 }
 
-type Traits = Omit<Statement, "text" | "tokens" | "continues">;
+type Traits = Omit<Statement, "text" | "tokens">;
 
-function createCollector(): { readonly statements: readonly Statement[]; add(text: string, traits: Traits): void } {
+function createCollector(sentenceTokensMax: number): {
+  readonly statements: readonly Statement[];
+  add(text: string, traits: Traits): void;
+} {
   const statements: Statement[] = [];
   const outputs = new Map<string, { at: number; times: number }>();
   const push = (text: string, traits: Traits): void => {
-    for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries())
-      statements.push({ ...traits, text: piece, tokens: estimateTokens(piece), continues: at > 0 });
+    for (const piece of piecesOf(text.replace(forgedLabel, "\\$&"), sentenceTokensMax))
+      statements.push({ ...traits, text: piece, tokens: estimateTokens(piece) });
   };
   /** Lines that differ only in numbers are merged: the last of them is kept, with a count. */
   const pushOutput = (text: string, traits: Traits): void => {
@@ -109,7 +122,7 @@ function createCollector(): { readonly statements: readonly Statement[]; add(tex
     }
     known.times++;
     const counted = `${text} (×${known.times})`;
-    const isTrouble = before.worth >= outputWorth.failing;
+    const isTrouble = before.worth > kindWorth.tool;
     const worth = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
     statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth };
   };
@@ -119,6 +132,7 @@ function createCollector(): { readonly statements: readonly Statement[]; add(tex
 interface LineFacts {
   readonly kind: Passage["kind"];
   readonly isSummary: boolean;
+  readonly isWorking: boolean;
   readonly isCodeBlock: boolean;
   readonly isFirst: boolean;
   readonly isLast: boolean;
@@ -130,12 +144,13 @@ function classify(text: string, line: LineFacts): readonly [Statement["form"], n
   const call = kind === "assistant" ? toolCall.exec(text) : null;
   if (call !== null) return ["call", callWorth, [callText(call)]];
   if (line.isSummary && callMark.test(text)) return ["call", callWorth, [text]];
-  if (line.isCodeBlock || isCode(text))
-    return ["code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth), [text]];
-  if (kind === "tool" || logLine.test(text))
+  if (line.isCodeBlock || isCode(text)) return ["code", kindWorth[kind] * codeWorth, [text]];
+  if (kind === "tool" || logLine.test(text) || frame.test(text))
     return ["output", worthOfOutput(text, line.isLast), [text.replace(lineTime, "")]];
-  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (/^#{1,6} /.test(text) ? headingWorth : 1);
-  return ["prose", worth, sentencesOf(plain(text))];
+  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (heading.test(text) ? headingWorth : 1);
+  const sentences = sentencesOf(plain(text));
+  // What is announced by a colon is the call itself.
+  return ["prose", worth, line.isWorking && /[:：]$/u.test(text) ? sentences.slice(0, -1) : sentences];
 }
 
 /** Whether each line is inside a fence. An unclosed fence does not turn everything after it into code. */
@@ -152,6 +167,10 @@ const turnsMax = 1 << 20;
 
 const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
 const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
+/** Nothing said, a command to the host, or the path of an attachment. */
+const empty =
+  /^(?:\[no text\]|\/\w*|['"]?(?:[/~]|[A-Z]:\\|file:).*\.(?:png|jpe?g|gif|webp|heic|svg|pdf|mov|mp4)['"]?)$/i;
+const isBlank = (line: string | undefined): boolean => line === undefined || line.trim() === "";
 const hasWords = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
 const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
@@ -205,8 +224,9 @@ const lineTime = new RegExp(String.raw`^(?:\[?(?:${day}[T ])?${clock}\]?|[A-Z][a
 const logLine = new RegExp(String.raw`${lineTime.source}|^\W{0,2}(?:${level})\b\W`);
 
 function worthOfOutput(line: string, isLast: boolean): number {
+  if (frame.test(line)) return outputWorth.frame;
   const [cue] = outputCues.find(([, pattern]) => pattern.test(line)) ?? [];
-  if (cue !== undefined) return outputWorth[cue];
+  if (cue !== undefined && (!sixWords.test(line) || errorLine.test(line))) return outputWorth[cue];
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
@@ -215,6 +235,7 @@ const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
 const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
 
 const callMark = /^→ \S/;
+const isCall = (line: string): boolean => toolCall.test(line.trim()) || callMark.test(line.trim());
 
 function callText([, name = "", input = ""]: RegExpExecArray): string {
   const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
@@ -241,13 +262,6 @@ const codeLine = new RegExp(
   ].join("|"),
 );
 const sixWords = /(?:[\p{L}'’]{2,40}[ ,]{1,3}){6}/u;
-const signature = new RegExp(
-  [
-    String.raw`^(?:(?:export|pub|default|abstract|async) )*(?:function|def|class|fn|func|interface|type|struct|enum)\b`,
-    String.raw`^(?:CREATE|ALTER|diff --git|\+\+\+|\$) `,
-  ].join("|"),
-);
-
 const isCode = (text: string): boolean => codeLine.test(text) && !sixWords.test(text);
 
 const listingShare = 0.3;
@@ -258,6 +272,7 @@ function isMostlyCode(lines: readonly string[]): boolean {
   return filled.length > 3 && filled.filter((line) => isCode(line.trim())).length > listingShare * filled.length;
 }
 
+const heading = /^(?:#{1,6} |\*\*[^*]+\*\*:?$)/;
 const listMark = /^(?:[-*+•·▪◦]|\d{1,3}[.)]|[a-z]\))\s+/;
 
 /** Strips Markdown formatting. */
@@ -297,12 +312,11 @@ function sentencesOf(text: string): readonly string[] {
   return sentences.map((sentence) => sentence.trim()).filter((sentence) => hasWords.test(sentence));
 }
 
-/** Longest sentence quoted whole, and longest piece of a longer one. */
-const sentenceTokensMax = 64;
+/** Longest piece of a sentence that is too long to quote whole. */
 const pieceTokens = 44;
 
 /** The sentence, or its clauses if it is too long to quote, with `…` at each cut. */
-function piecesOf(sentence: string): readonly string[] {
+function piecesOf(sentence: string, sentenceTokensMax: number): readonly string[] {
   const tokens = estimateTokens(sentence);
   if (tokens <= sentenceTokensMax) return [sentence];
   const charsMax = Math.max(16, Math.floor((sentence.length * pieceTokens) / tokens));
