@@ -52,15 +52,7 @@ export interface ScoredStatement extends ReadStatement {
 const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.5, code: 1.6, number: 1.6, pair: 0.35 };
 /** A word that occurs once is rarely a topic. */
 const loneWordWorth = 0.7;
-const cueWorth: Readonly<Record<CueKind, number>> = {
-  decision: 3,
-  duty: 1.2,
-  rule: 1.2,
-  change: 1.2,
-  trouble: 0.8,
-  outcome: 0.8,
-  fact: 0.9,
-};
+const cueWorth = { decision: 3, duty: 1.2, rule: 1.2, change: 1.2, trouble: 0.8, outcome: 0.8, fact: 0.9 } as const;
 const bonusMax = 4;
 /** Exponent by which statements of a turn lose weight that is longer than this. */
 const dilution = 0.6;
@@ -122,8 +114,8 @@ function joinTurns(statements: readonly ScoredStatement[], turns: ReadonlySet<nu
     ({ turn }) => turn,
   );
   for (const together of byTurn.values()) {
-    const asked = together.flatMap(({ needs }) => needs);
-    for (const statement of together) statement.needs = [...asked, ...together.filter((other) => other !== statement)];
+    const all = new Set([...together.flatMap(({ needs }) => needs), ...together]);
+    for (const statement of together) statement.needs = [...all].filter((other) => other !== statement);
   }
 }
 
@@ -170,8 +162,10 @@ function linkAnswers(statements: readonly ScoredStatement[]): void {
     for (let before = place - 1; before >= Math.max(0, place - turnStatementsMax); before--) {
       const asked = statements[before];
       if (asked === undefined || asked.form !== "prose" || asked.stamp.who === statement.stamp.who) break;
-      if (isQuestion(asked.text)) statement.needs = [asked];
-      else if (before === place - 1 && (assents || statement.cues.has("change"))) statement.needs = [asked];
+      if (isQuestion(asked.text) || (before === place - 1 && (assents || statement.cues.has("change")))) {
+        statement.needs = [asked];
+        if (isQuestion(asked.text)) asked.needs = [statement];
+      }
       if (isNewTurn(before) || isQuestion(asked.text)) break;
     }
   }
@@ -193,7 +187,7 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
     const words = later.terms.filter((term) => wordWeight(term) > 0);
     const before = newest.get(words.map((term) => term.shown).join(" "));
     if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
-    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.1);
+    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.05);
 
     const met: number[] = [];
     for (const term of words) {
@@ -210,7 +204,7 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
       if (earlier === undefined || earlier === before || earlier.turn === later.turn) continue;
       const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
       if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
-        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3);
+        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.05 : 0.3);
       } else if (later.form === "prose" && later.cues.has("change") && weight > sameSubject * one) {
         earlier.factor *= 0.5;
       }
@@ -236,9 +230,7 @@ const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
   cueKinds.flatMap((cue) => cueWords[cue].map((word) => [word, cue] as const)),
 );
 const placesMax = 12;
-const addressWorth = 2;
 const quotedCharsMax = 16;
-const writtenAmount = /[〇一二三四五六七八九十百千万億亿]+(?:年|月|日|号|時|时|分|円|元|人|泊|晚|回|次|個|个|件|台)/g;
 
 /** Collects the terms of all statements. */
 class Vocabulary {
@@ -289,7 +281,7 @@ class Vocabulary {
     const lower = spelling.toLowerCase().replace(/['’]s$/, "");
     const kind = kindOf(spelling);
     const key = kind === "word" ? stem(lower) : lower;
-    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
+    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : 1;
     const term = everydayWords.has(lower) ? null : this.#term(key, kind, spelling, weight);
     const entry = { term, cue: cueOfWord.get(lower) };
     this.#bySpelling.set(spelling, entry);
@@ -300,7 +292,6 @@ class Vocabulary {
   *#unspacedTerms(run: string): Generator<Term> {
     const letters = run.replace(/^[「『《“]/u, "");
     if (letters !== run && letters.length <= quotedCharsMax) yield this.#term(letters, "name", letters, 1);
-    for (const [amount] of letters.matchAll(writtenAmount)) yield this.#term(amount, "number", amount, 1);
     for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1);
   }
 

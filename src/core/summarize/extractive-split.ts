@@ -37,29 +37,15 @@ export interface Statement {
   readonly typed: boolean;
 }
 
-const kindWorth: Readonly<Record<Passage["kind"], number>> = {
-  user: 1.5,
-  assistant: 1.35,
-  summary: 1,
-  system: 0.5,
-  tool: 0.35,
-};
+const kindWorth = { user: 1.5, assistant: 1.35, summary: 1, system: 0.5, tool: 0.35 } as const;
 const openingWorth = 1.2;
-const headingWorth = 0.2;
-const codeWorth = 0.06;
+const codeWorth = 0.02;
 const callWorth = 0.3;
 /** Worth of the lines of a tool's output. */
-const outputWorth = { frame: 0.1, failing: 1.3, exit: 1.3, count: 1.3, warning: 0.7, last: 0.5 } as const;
+const outputWorth = { frame: 0.1, failing: 1.3, exit: 1.3, count: 1.3, last: 0.5 } as const;
 
-export interface Setting {
-  readonly place: number;
-  /** Whether a tool's output follows: then the speaker was at work, and did not report. */
-  readonly isWorking: boolean;
-  /** The longest sentence to quote whole. */
-  readonly sentenceTokensMax: number;
-}
-
-export function statementsOf(passage: Passage, { place, isWorking, sentenceTokensMax }: Setting) {
+/** A longer sentence is cut into pieces. */
+export function statementsOf(passage: Passage, place: number, sentenceTokensMax: number) {
   const isSummary = passage.kind === "summary";
   /** Those in a summary's footer. */
   const topics: string[] = [];
@@ -67,27 +53,29 @@ export function statementsOf(passage: Passage, { place, isWorking, sentenceToken
   const lines = passage.text.replace(blanks, " ").split("\n");
   const lastLine = lines.findLastIndex((line) => line.trim() !== "");
   const isListing = passage.kind === "tool" && isMostlyCode(lines);
-  const fenced = fencedLines(lines);
   let stamp = readLabel(passage.label);
   let turn = place * turnsMax;
   let opening: number | undefined;
+  let isInCall = false;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
     if (text === "" && passage.kind === "user") turn++;
     if (isFence(line) || !hasWords.test(text) || empty.test(text)) continue;
     if (isSummary) {
-      if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
-      if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
+      if (text.startsWith(expandFooter)) {
+        topics.push(...topicsIn(text));
+        continue;
+      }
       const labelled = readLine(line, stamp);
       stamp = labelled.stamp;
       text = labelled.text.trim();
       turn = place * turnsMax + Math.min(at, turnsMax - 1);
     }
+    isInCall = passage.kind === "assistant" && (callMark.test(line) || (isInCall && line.startsWith(" ")));
     const [form, worth, texts] = classify(text, {
       kind: isSummary ? kindOfSpeaker(stamp.who) : passage.kind,
-      isSummary,
-      isWorking: isWorking && isCall(lines.slice(at + 1).find((each) => each.trim() !== "") ?? ""),
-      isCodeBlock: isListing || (fenced[at] === true && !sixWords.test(text)),
+      announces: callMark.test(lines[at + 1]?.trim() ?? ""),
+      isCodeBlock: isListing || isInCall,
       isFirst: collected.statements.length === 0,
       isLast: at === lastLine,
     });
@@ -122,17 +110,15 @@ function createCollector(sentenceTokensMax: number): {
     }
     known.times++;
     const counted = `${text} (×${known.times})`;
-    const isTrouble = before.worth > kindWorth.tool;
-    const worth = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
-    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth };
+    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted) };
   };
   return { statements, add: (text, traits) => (traits.form === "output" ? pushOutput : push)(text, traits) };
 }
 
 interface LineFacts {
   readonly kind: Passage["kind"];
-  readonly isSummary: boolean;
-  readonly isWorking: boolean;
+  /** A call follows. */
+  readonly announces: boolean;
   readonly isCodeBlock: boolean;
   readonly isFirst: boolean;
   readonly isLast: boolean;
@@ -141,38 +127,28 @@ interface LineFacts {
 /** The form of a line, what its statements are worth, and these. */
 function classify(text: string, line: LineFacts): readonly [Statement["form"], number, readonly string[]] {
   const { kind } = line;
-  const call = kind === "assistant" ? toolCall.exec(text) : null;
-  if (call !== null) return ["call", callWorth, [callText(call)]];
-  if (line.isSummary && callMark.test(text)) return ["call", callWorth, [text]];
+  if (kind === "assistant" && callMark.test(text)) return ["call", callWorth, [callText(text)]];
   if (line.isCodeBlock || isCode(text)) return ["code", kindWorth[kind] * codeWorth, [text]];
   if (kind === "tool" || logLine.test(text) || frame.test(text))
     return ["output", worthOfOutput(text, line.isLast), [text.replace(lineTime, "")]];
-  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (heading.test(text) ? headingWorth : 1);
+  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1);
   const sentences = sentencesOf(plain(text));
   // What is announced by a colon is the call itself.
-  return ["prose", worth, line.isWorking && /[:：]$/u.test(text) ? sentences.slice(0, -1) : sentences];
-}
-
-/** Whether each line is inside a fence. An unclosed fence does not turn everything after it into code. */
-function fencedLines(lines: readonly string[]): readonly boolean[] {
-  const fences = lines.filter(isFence).length;
-  let met = 0;
-  return lines.map((line) => {
-    if (isFence(line)) met++;
-    return met % 2 === 1 && met < fences;
-  });
+  return ["prose", worth, line.announces && /[:：]$/u.test(text) ? sentences.slice(0, -1) : sentences];
 }
 
 const turnsMax = 1 << 20;
 
 const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
 const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
-/** Nothing said, a command to the host, or the path of an attachment. */
-const empty =
-  /^(?:\[no text\]|\/\w*|['"]?(?:[/~]|[A-Z]:\\|file:).*\.(?:png|jpe?g|gif|webp|heic|svg|pdf|mov|mp4)['"]?)$/i;
+/** Nothing said, a note on what was left out, a command to the host, or the path of an attachment. */
+const empty = new RegExp(
+  String.raw`^(?:\[(?:no text|(?:Truncated|LCM fallback)[^\]]*)\]|… [\d,]+ lines? left out|/\w*` +
+    String.raw`|['"]?(?:[/~]|[A-Z]:\\|file:).*\.(?:png|jpe?g|gif|webp|heic|svg|pdf|mov|mp4)['"]?)$`,
+  "i",
+);
 const isBlank = (line: string | undefined): boolean => line === undefined || line.trim() === "";
 const hasWords = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
-const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
 
 function kindOfSpeaker(who: string): Passage["kind"] {
@@ -199,7 +175,7 @@ function readLabel(label: string): Stamp {
     return { day: "", clock: "", until: "", zone: "", who: who.slice(0, cutAt(who, labelCharsMax)) };
   }
   const [, day, clock = "", until = "", zone = "", who = ""] = match;
-  return { day, clock, until, zone, who };
+  return { day, clock, until, zone, who: who.replace(/ #\d+(?= |$)/, "") };
 }
 
 function readLine(line: string, before: Stamp): { readonly stamp: Stamp; readonly text: string } {
@@ -224,25 +200,19 @@ const lineTime = new RegExp(String.raw`^(?:\[?(?:${day}[T ])?${clock}\]?|[A-Z][a
 const logLine = new RegExp(String.raw`${lineTime.source}|^\W{0,2}(?:${level})\b\W`);
 
 function worthOfOutput(line: string, isLast: boolean): number {
-  if (frame.test(line)) return outputWorth.frame;
   const [cue] = outputCues.find(([, pattern]) => pattern.test(line)) ?? [];
-  if (cue !== undefined && (!sixWords.test(line) || errorLine.test(line))) return outputWorth[cue];
+  if (cue !== undefined && (errorLine.test(line) || !(sixWords.test(line) || line.startsWith("|"))))
+    return outputWorth[cue];
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call is `name {arguments}`; it is quoted as `→ name subject`, which later extracts recognise. */
-const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
-const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
+/** A call is `→ name subject`, then indented lines, or `name {arguments}`. Its number is not quoted. */
+const callMark = /^(?:→ (?:#\d+ )?(?=\S)|(?=[A-Za-z][\w.:-]{0,60} \{"))/;
+const callCharsMax = 110;
 
-const callMark = /^→ \S/;
-const isCall = (line: string): boolean => toolCall.test(line.trim()) || callMark.test(line.trim());
-
-function callText([, name = "", input = ""]: RegExpExecArray): string {
-  const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
-  return `→ ${name} ${about
-    .replaceAll(/\\[nt]/g, " ")
-    .replaceAll('\\"', '"')
-    .trim()}`;
+function callText(text: string): string {
+  const call = text.replace(callMark, "→ ");
+  return call.slice(0, cutAt(call, callCharsMax)).trim();
 }
 
 /** Keywords at the start of a line of code. */
@@ -272,7 +242,6 @@ function isMostlyCode(lines: readonly string[]): boolean {
   return filled.length > 3 && filled.filter((line) => isCode(line.trim())).length > listingShare * filled.length;
 }
 
-const heading = /^(?:#{1,6} |\*\*[^*]+\*\*:?$)/;
 const listMark = /^(?:[-*+•·▪◦]|\d{1,3}[.)]|[a-z]\))\s+/;
 
 /** Strips Markdown formatting. */

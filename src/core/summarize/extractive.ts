@@ -25,10 +25,8 @@ export function extract(passages: readonly Passage[], options: { readonly target
   const footerTokens = Math.min(footerTokensMax, Math.max(footerTokensMin, Math.floor(target / 12)));
   const room = target - footerTokens - jointTokens;
 
-  const sentenceTokensMax = Math.max(sentenceTokensMin, Math.floor(target / 4));
-  const split = passages.map((passage, place) =>
-    statementsOf(passage, { place, isWorking: passages[place + 1]?.kind === "tool", sentenceTokensMax }),
-  );
+  const sentenceTokensMax = Math.max(sentenceTokensMin, Math.floor(target / 2));
+  const split = passages.map((passage, place) => statementsOf(passage, place, sentenceTokensMax));
   const statements = scoreStatements(
     split.flatMap((each) => each.statements),
     room,
@@ -47,7 +45,7 @@ export function extract(passages: readonly Passage[], options: { readonly target
   return [quoted, footerOf(statements, picks, below, footerTokens)].filter((line) => line !== "").join("\n");
 }
 
-/** A sentence is quoted whole or not at all, unless it is longer than this and a quarter of the whole. */
+/** A sentence is quoted whole or not at all, unless it is longer than this and half of the summary. */
 const sentenceTokensMin = 64;
 /** For the line break before the footer, and because estimates of parts add up to less than that of the whole. */
 const jointTokens = 3;
