@@ -60,7 +60,7 @@ const undilutedTokens = 40;
 /** Longest instruction, and the share of the room that all of them may need to be favoured. */
 const instructionTokensMax = 80;
 const instructionsShare = 0.5;
-const instructionFavour = 2.5;
+const instructionFavour = 2;
 const instructionBonus = 1;
 /** How much more the last statement counts than the first. */
 const recency = 0.15;
