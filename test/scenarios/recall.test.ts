@@ -397,7 +397,7 @@ async function callsUntil(context: ToolContext, fact: KeyFact): Promise<number |
   if (holds(found, fact)) return 1;
   if (holds(await call("lcm_expand_query", { query: question, prompt: question }), fact)) return 2;
   const pattern = otherWords.get(question);
-  const [id] = /^(?:msg|sum|file)_\w+/m.exec(found) ?? [];
+  const [id] = /^(?:msg|sum|file)_[\w-]+/m.exec(found) ?? [];
   const last =
     pattern === undefined ? await call("lcm_describe", { id }) : await call("lcm_grep", { pattern, mode: "full_text" });
   return holds(last, fact) ? 3 : null;
