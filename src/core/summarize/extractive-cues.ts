@@ -146,12 +146,10 @@ export const smallTalk = beginning(
 /** An assistant announcing its next step: worthless once that is done. */
 export const narration = beginning(
   [
-    "(?:(?:ok(?:ay)?|now|first|next|then|so|alright|good|great|perfect)[,.!:]? )?(?:let me|let us|i'?ll now)",
-    "let's (?:see|look|check|start|first|now)|(?:checking|looking|reading|searching) (?:at|for|the|into|through)",
-    "(?:now |first |next |so )?i(?:'ll| will|'m going to| need to| should| can| want to) (?:now |first |also |just )?" +
-      "(?:check|look|read|search|start|run|try|see|find|open|examine|explore|take|help|begin|go|update|add|create" +
-      "|write|make|fix|verify|test|continue|do|use|need|understand|get|show|list|view|remove|implement)",
-    "now (?:i|we|let|the|that|update|fix|check|run|add|create|test|verify|remove|build|replace)",
+    "(?:(?:ok(?:ay)?|now|first|next|then|so|alright|good|great|perfect)[,.!:]? )?(?:let me|let us|let's|i'?ll now)",
+    "(?:now |first |next |so )?i(?:'ll| will|'m going to| need to| should) (?:now |first |also |just )?" +
+      "(?:check|look|read|search|start|run|try|see|find|open|examine|explore|update|add|create|fix|verify|test)",
+    "(?:checking|looking|reading|searching) (?:at|for|the|into|through)",
     "lass mich|ich (?:schaue|prüfe)|je vais|voy a|vou",
   ],
   "让我|我来|我先|まず|では、|確認します|調べます|見てみます|확인해",
@@ -167,9 +165,15 @@ export const assent = beginning(
   "是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|後者|前者",
 );
 
+/** A line of a stack trace. */
+export const frame = /^(?:at .+(?::\d+:\d+|\(.+:\d+)\)?$|File ".+", line \d|\.{3} \d+ more|from .+:\d+:in )/;
+/** A report of an error in whole sentences, and not a text about errors. */
+export const errorLine =
+  /(?:error|exception|fatal|fail(?:ed|ure)?|panic|warn(?:ing)?)\b(?: \w{1,20})?[:\]]|^\W{0,9}(?:error|fatal|failed)\b/i;
+
 /** Kinds of lines in tool output and logs; the first match counts. */
-export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "count" | "warning", RegExp])[] = [
-  ["frame", /^(?:at |File "|\.{3} \d+ more|from .+:\d+:in )/],
+export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "count", RegExp])[] = [
+  ["frame", frame],
   [
     "failing",
     phrases(
@@ -186,5 +190,4 @@ export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "cou
       "(?:total|pass|tests|duration|coverage|version|size)[^a-z0-9]{1,3}\\d+",
     ),
   ],
-  ["warning", /\bwarn(?:ing)?\b/i],
 ];

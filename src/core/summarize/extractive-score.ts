@@ -45,80 +45,84 @@ export interface ScoredStatement extends ReadStatement {
   readonly bonus: number;
   /** For speaker, form and position; lowered if it is repeated or corrected later. */
   factor: number;
-  /** The question it needs to be understood. */
-  answers: ScoredStatement | null;
+  /** Quoted with it: the question it answers, the rest of the user's message. */
+  needs: readonly ScoredStatement[];
 }
 
 const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.5, code: 1.6, number: 1.6, pair: 0.35 };
 /** A word that occurs once is rarely a topic. */
 const loneWordWorth = 0.7;
-const cueWorth: Readonly<Record<CueKind, number>> = {
-  decision: 3,
-  duty: 1.2,
-  rule: 1.2,
-  change: 1.2,
-  trouble: 0.8,
-  outcome: 0.8,
-  fact: 0.9,
-};
+const cueWorth = { decision: 3, duty: 1.2, rule: 1.2, change: 1.2, trouble: 0.8, outcome: 0.8, fact: 0.9 } as const;
 const bonusMax = 4;
-/** Exponents by which statements of a long turn, and similar lines of output, lose weight. */
-const dilution = 0.33;
-const wear = 0.5;
+/** Exponent by which statements of a turn lose weight that is longer than this. */
+const dilution = 0.6;
+const undilutedTokens = 40;
+/** Longest instruction, and the share of the room that all of them may need to be favoured. */
+const instructionTokensMax = 80;
+const instructionsShare = 0.5;
+const instructionFavour = 2;
+const instructionBonus = 1;
 /** How much more the last statement counts than the first. */
 const recency = 0.15;
 
-export function scoreStatements(statements: readonly Statement[]): readonly ScoredStatement[] {
+export function scoreStatements(statements: readonly Statement[], room: number): readonly ScoredStatement[] {
   const vocabulary = new Vocabulary();
   const read = statements.map((statement, place) => ({ ...statement, ...vocabulary.read(statement, place) }));
   const turnCount = new Set(statements.map(({ turn }) => turn)).size;
   for (const term of vocabulary.terms()) term.weight = weightOf(term, turnCount);
 
-  const sizes = countBy(
-    read.filter(({ form }) => form === "prose"),
-    ({ turn }) => turn,
-  );
-  const shapes = countBy(read, shapeOf);
-  let lead: ReadonlySet<CueKind> = new Set();
+  const lengths = tokensByTurn(read.filter(({ form }) => form === "prose"));
+  const instructions = instructionsIn(read, room);
   const scored = read.map((statement, place): ScoredStatement => {
-    // List items inherit the cues of the line above the list.
-    const cues = statement.listed ? statement.cues.union(lead) : statement.cues;
-    if (!statement.listed) lead = opensList(statement.text) ? cues : new Set();
-    const isProse = statement.form === "prose";
-    const among = isProse ? (sizes.get(statement.turn) ?? 1) : 1;
-    const repeated = isProse ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
-    const emphasis = (1 + (recency * place) / read.length) / among ** dilution / repeated ** wear;
+    const dilutedBy = Math.max(1, (lengths.get(statement.turn) ?? 0) / undilutedTokens) ** dilution;
+    const isInstruction = statement.typed && instructions.has(statement.turn);
     return {
       ...statement,
       place,
       total: statement.terms.reduce((sum, term) => sum + term.weight, 0),
-      bonus: bonusOf(statement, cues),
-      factor: statement.worth * substance(statement) * emphasis,
-      answers: null,
+      bonus: bonusOf(statement) + (isInstruction ? instructionBonus : 0),
+      factor:
+        ((statement.worth * substance(statement) * (1 + (recency * place) / read.length)) / dilutedBy) *
+        (isInstruction ? instructionFavour : 1),
+      needs: [],
     };
   });
   linkAnswers(scored);
+  joinTurns(scored, instructions);
   discountRepeats(scored);
   return scored;
 }
 
-function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, number> {
-  const counts = new Map<K, number>();
-  for (const item of items) {
-    const key = keyOf(item);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
+/** Turns in which the user typed a short text, unless these are too many to quote: then they must compete. */
+function instructionsIn(statements: readonly Statement[], room: number): ReadonlySet<number> {
+  const lengths = tokensByTurn(statements.filter(({ typed }) => typed));
+  const short = [...lengths].filter(([, tokens]) => tokens <= instructionTokensMax);
+  const total = short.reduce((sum, [, tokens]) => sum + tokens, 0);
+  return new Set(total <= instructionsShare * room ? short.map(([turn]) => turn) : []);
 }
 
-/** A line of output with paths and numbers masked. */
-const shapeOf = ({ form, text }: Statement): string =>
-  form === "prose" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
+function tokensByTurn(statements: readonly Statement[]): ReadonlyMap<number, number> {
+  const lengths = new Map<number, number>();
+  for (const { turn, tokens } of statements) lengths.set(turn, (lengths.get(turn) ?? 0) + tokens);
+  return lengths;
+}
+
+/** The statements of such a message are quoted together. */
+function joinTurns(statements: readonly ScoredStatement[], turns: ReadonlySet<number>): void {
+  const byTurn = Map.groupBy(
+    statements.filter(({ typed, turn }) => typed && turns.has(turn)),
+    ({ turn }) => turn,
+  );
+  for (const together of byTurn.values()) {
+    const all = new Set([...together.flatMap(({ needs }) => needs), ...together]);
+    for (const statement of together) statement.needs = [...all].filter((other) => other !== statement);
+  }
+}
 
 const opensList = (text: string): boolean => /[:：]$/u.test(text);
 
-function bonusOf(statement: Statement, cues: ReadonlySet<CueKind>): number {
-  if (statement.form !== "prose" && !(statement.form === "output" && statement.worth > 1)) return 0;
+function bonusOf({ form, worth, cues }: ReadStatement): number {
+  if (form !== "prose" && !(form === "output" && worth > 1)) return 0;
   return Math.min(
     bonusMax,
     [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0),
@@ -139,7 +143,8 @@ function substance({ form, text, stamp, terms, cues }: ReadStatement): number {
   const isConcrete = terms.some(({ kind }) => kind === "code" || kind === "number") || cues.has("decision");
   const isPolite = !isConcrete && !cues.has("duty") && smallTalk.test(text);
   const announces = !/^(?:user|system)/.test(stamp.who) && narration.test(text);
-  return (isPolite ? 0.3 : announces ? 0.4 : 1) * (isQuestion(text) || opensList(text) ? 0.6 : 1);
+  const isEmpty = !isConcrete && (terms.length < 2 || (stamp.who === "assistant" && text.endsWith("!")));
+  return (isEmpty ? 0.4 : 1) * (isPolite ? 0.3 : announces ? 0.4 : 1) * (isQuestion(text) || opensList(text) ? 0.6 : 1);
 }
 
 const isQuestion = (text: string): boolean => /[?？؟][”"'’」』)\]]*$|(?:か|吗|呢|까|나요)[。.]?$/u.test(text);
@@ -157,8 +162,10 @@ function linkAnswers(statements: readonly ScoredStatement[]): void {
     for (let before = place - 1; before >= Math.max(0, place - turnStatementsMax); before--) {
       const asked = statements[before];
       if (asked === undefined || asked.form !== "prose" || asked.stamp.who === statement.stamp.who) break;
-      if (isQuestion(asked.text)) statement.answers = asked;
-      else if (before === place - 1 && (assents || statement.cues.has("change"))) statement.answers = asked;
+      if (isQuestion(asked.text) || (before === place - 1 && (assents || statement.cues.has("change")))) {
+        statement.needs = [asked];
+        if (isQuestion(asked.text)) asked.needs = [statement];
+      }
       if (isNewTurn(before) || isQuestion(asked.text)) break;
     }
   }
@@ -180,7 +187,7 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
     const words = later.terms.filter((term) => wordWeight(term) > 0);
     const before = newest.get(words.map((term) => term.shown).join(" "));
     if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
-    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.1);
+    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.05);
 
     const met: number[] = [];
     for (const term of words) {
@@ -197,7 +204,7 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
       if (earlier === undefined || earlier === before || earlier.turn === later.turn) continue;
       const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
       if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
-        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3);
+        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.05 : 0.3);
       } else if (later.form === "prose" && later.cues.has("change") && weight > sameSubject * one) {
         earlier.factor *= 0.5;
       }
@@ -223,9 +230,7 @@ const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
   cueKinds.flatMap((cue) => cueWords[cue].map((word) => [word, cue] as const)),
 );
 const placesMax = 12;
-const addressWorth = 2;
 const quotedCharsMax = 16;
-const writtenAmount = /[〇一二三四五六七八九十百千万億亿]+(?:年|月|日|号|時|时|分|円|元|人|泊|晚|回|次|個|个|件|台)/g;
 
 /** Collects the terms of all statements. */
 class Vocabulary {
@@ -276,7 +281,7 @@ class Vocabulary {
     const lower = spelling.toLowerCase().replace(/['’]s$/, "");
     const kind = kindOf(spelling);
     const key = kind === "word" ? stem(lower) : lower;
-    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
+    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : 1;
     const term = everydayWords.has(lower) ? null : this.#term(key, kind, spelling, weight);
     const entry = { term, cue: cueOfWord.get(lower) };
     this.#bySpelling.set(spelling, entry);
@@ -287,7 +292,6 @@ class Vocabulary {
   *#unspacedTerms(run: string): Generator<Term> {
     const letters = run.replace(/^[「『《“]/u, "");
     if (letters !== run && letters.length <= quotedCharsMax) yield this.#term(letters, "name", letters, 1);
-    for (const [amount] of letters.matchAll(writtenAmount)) yield this.#term(amount, "number", amount, 1);
     for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1);
   }
 

@@ -3,7 +3,7 @@
  * Each is one line short enough to quote, with its time, its speaker and a base value for its form.
  */
 
-import { outputCues } from "./extractive-cues.ts";
+import { errorLine, frame, outputCues } from "./extractive-cues.ts";
 import { expandFooter } from "../prompts/summary.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
@@ -33,45 +33,39 @@ export interface Statement {
   readonly stamp: Stamp;
   readonly form: "prose" | "output" | "code" | "call";
   readonly worth: number;
-  /** A list item. */
-  readonly listed: boolean;
-  /** Continues the sentence of the previous statement. */
-  readonly continues: boolean;
+  /** Typed by the user, as far as can be told: the first paragraph of a message, or one of a single line. */
+  readonly typed: boolean;
 }
 
-const kindWorth: Readonly<Record<Passage["kind"], number>> = {
-  user: 1.5,
-  assistant: 1.35,
-  summary: 1,
-  system: 0.5,
-  tool: 0.35,
-};
+const kindWorth = { user: 1.5, assistant: 1.35, summary: 1, system: 0.5, tool: 0.35 } as const;
 const openingWorth = 1.2;
-const headingWorth = 0.5;
-const signatureWorth = 0.35;
-const codeWorth = 0.06;
+const codeWorth = 0.02;
 const callWorth = 0.3;
 /** Worth of the lines of a tool's output. */
-const outputWorth = { frame: 0.1, failing: 1.6, exit: 1.6, count: 1.3, warning: 0.7, last: 0.5 } as const;
+const outputWorth = { frame: 0.1, failing: 1.3, exit: 1.3, count: 1.3, last: 0.5 } as const;
 
-export function statementsOf(passage: Passage, place: number) {
+/** A longer sentence is cut into pieces. */
+export function statementsOf(passage: Passage, place: number, sentenceTokensMax: number) {
   const isSummary = passage.kind === "summary";
   /** Those in a summary's footer. */
   const topics: string[] = [];
-  const collected = createCollector();
+  const collected = createCollector(sentenceTokensMax);
   const lines = passage.text.replace(blanks, " ").split("\n");
   const lastLine = lines.findLastIndex((line) => line.trim() !== "");
   const isListing = passage.kind === "tool" && isMostlyCode(lines);
-  const fenced = fencedLines(lines);
   let stamp = readLabel(passage.label);
   let turn = place * turnsMax;
+  let opening: number | undefined;
   let isInCall = false;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
-    if (isFence(line) || !hasWords.test(text) || unsaid.test(text)) continue;
+    if (text === "" && passage.kind === "user") turn++;
+    if (isFence(line) || !hasWords.test(text) || empty.test(text)) continue;
     if (isSummary) {
-      if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
-      if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
+      if (text.startsWith(expandFooter)) {
+        topics.push(...topicsIn(text));
+        continue;
+      }
       const labelled = readLine(line, stamp);
       stamp = labelled.stamp;
       text = labelled.text.trim();
@@ -80,25 +74,30 @@ export function statementsOf(passage: Passage, place: number) {
     isInCall = passage.kind === "assistant" && (callMark.test(line) || (isInCall && line.startsWith(" ")));
     const [form, worth, texts] = classify(text, {
       kind: isSummary ? kindOfSpeaker(stamp.who) : passage.kind,
-      isSummary,
-      isCodeBlock: isListing || isInCall || (fenced[at] === true && !sixWords.test(text)),
+      announces: callMark.test(lines[at + 1]?.trim() ?? ""),
+      isCodeBlock: isListing || isInCall,
       isFirst: collected.statements.length === 0,
       isLast: at === lastLine,
     });
-    const listed = form === "prose" && listMark.test(text);
-    for (const each of texts) collected.add(each, { turn, stamp, form, worth, listed });
+    opening ??= turn;
+    const isAlone = isBlank(lines[at - 1]) && isBlank(lines[at + 1]);
+    const typed = stamp.who.startsWith("user") && form === "prose" && (isSummary || turn === opening || isAlone);
+    for (const each of texts) collected.add(each, { turn, stamp, form, worth, typed });
   }
   return { statements: collected.statements, topics };
 }
 
-type Traits = Omit<Statement, "text" | "tokens" | "continues">;
+type Traits = Omit<Statement, "text" | "tokens">;
 
-function createCollector(): { readonly statements: readonly Statement[]; add(text: string, traits: Traits): void } {
+function createCollector(sentenceTokensMax: number): {
+  readonly statements: readonly Statement[];
+  add(text: string, traits: Traits): void;
+} {
   const statements: Statement[] = [];
   const outputs = new Map<string, { at: number; times: number }>();
   const push = (text: string, traits: Traits): void => {
-    for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries())
-      statements.push({ ...traits, text: piece, tokens: estimateTokens(piece), continues: at > 0 });
+    for (const piece of piecesOf(text.replace(forgedLabel, "\\$&"), sentenceTokensMax))
+      statements.push({ ...traits, text: piece, tokens: estimateTokens(piece) });
   };
   /** Lines that differ only in numbers are merged: the last of them is kept, with a count. */
   const pushOutput = (text: string, traits: Traits): void => {
@@ -111,16 +110,15 @@ function createCollector(): { readonly statements: readonly Statement[]; add(tex
     }
     known.times++;
     const counted = `${text} (×${known.times})`;
-    const isTrouble = before.worth >= outputWorth.failing;
-    const worth = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
-    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth };
+    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted) };
   };
   return { statements, add: (text, traits) => (traits.form === "output" ? pushOutput : push)(text, traits) };
 }
 
 interface LineFacts {
   readonly kind: Passage["kind"];
-  readonly isSummary: boolean;
+  /** A call follows. */
+  readonly announces: boolean;
   readonly isCodeBlock: boolean;
   readonly isFirst: boolean;
   readonly isLast: boolean;
@@ -129,33 +127,28 @@ interface LineFacts {
 /** The form of a line, what its statements are worth, and these. */
 function classify(text: string, line: LineFacts): readonly [Statement["form"], number, readonly string[]] {
   const { kind } = line;
-  if ((line.isSummary || kind === "assistant") && callMark.test(text)) return ["call", callWorth, [callText(text)]];
-  if (line.isCodeBlock || isCode(text))
-    return ["code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth), [text]];
-  if (kind === "tool" || logLine.test(text))
+  if (kind === "assistant" && callMark.test(text)) return ["call", callWorth, [callText(text)]];
+  if (line.isCodeBlock || isCode(text)) return ["code", kindWorth[kind] * codeWorth, [text]];
+  if (kind === "tool" || logLine.test(text) || frame.test(text))
     return ["output", worthOfOutput(text, line.isLast), [text.replace(lineTime, "")]];
-  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (/^#{1,6} /.test(text) ? headingWorth : 1);
-  return ["prose", worth, sentencesOf(plain(text))];
-}
-
-/** Whether each line is inside a fence. An unclosed fence does not turn everything after it into code. */
-function fencedLines(lines: readonly string[]): readonly boolean[] {
-  const fences = lines.filter(isFence).length;
-  let met = 0;
-  return lines.map((line) => {
-    if (isFence(line)) met++;
-    return met % 2 === 1 && met < fences;
-  });
+  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1);
+  const sentences = sentencesOf(plain(text));
+  // What is announced by a colon is the call itself.
+  return ["prose", worth, line.announces && /[:：]$/u.test(text) ? sentences.slice(0, -1) : sentences];
 }
 
 const turnsMax = 1 << 20;
 
 const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
 const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
+/** Nothing said, a note on what was left out, a command to the host, or the path of an attachment. */
+const empty = new RegExp(
+  String.raw`^(?:\[(?:no text|(?:Truncated|LCM fallback)[^\]]*)\]|… [\d,]+ lines? left out|/\w*` +
+    String.raw`|['"]?(?:[/~]|[A-Z]:\\|file:).*\.(?:png|jpe?g|gif|webp|heic|svg|pdf|mov|mp4)['"]?)$`,
+  "i",
+);
+const isBlank = (line: string | undefined): boolean => line === undefined || line.trim() === "";
 const hasWords = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
-/** Notes of the source text about what it does not contain. */
-const unsaid = /^(?:\[no text\]|… [\d,]+ lines? left out)$/;
-const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
 
 function kindOfSpeaker(who: string): Passage["kind"] {
@@ -208,16 +201,17 @@ const logLine = new RegExp(String.raw`${lineTime.source}|^\W{0,2}(?:${level})\b\
 
 function worthOfOutput(line: string, isLast: boolean): number {
   const [cue] = outputCues.find(([, pattern]) => pattern.test(line)) ?? [];
-  if (cue !== undefined) return outputWorth[cue];
+  if (cue !== undefined && (errorLine.test(line) || !(sixWords.test(line) || line.startsWith("|"))))
+    return outputWorth[cue];
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call is `→ name subject (other arguments)`, then indented lines; it is quoted as `→ name subject`. */
-const callMark = /^→ \S/;
-const callCharsMax = 90;
+/** A call is `→ name subject`, then indented lines, or `name {arguments}`. Its number is not quoted. */
+const callMark = /^(?:→ (?:#\d+ )?(?=\S)|(?=[A-Za-z][\w.:-]{0,60} \{"))/;
+const callCharsMax = 110;
 
 function callText(text: string): string {
-  const call = text.replace(/^→ #\d+ /, "→ ").replace(/^(→ \S+ [^\s(].*) \([\w-]+:? [^()]*\)$/, "$1");
+  const call = text.replace(callMark, "→ ");
   return call.slice(0, cutAt(call, callCharsMax)).trim();
 }
 
@@ -238,13 +232,6 @@ const codeLine = new RegExp(
   ].join("|"),
 );
 const sixWords = /(?:[\p{L}'’]{2,40}[ ,]{1,3}){6}/u;
-const signature = new RegExp(
-  [
-    String.raw`^(?:(?:export|pub|default|abstract|async) )*(?:function|def|class|fn|func|interface|type|struct|enum)\b`,
-    String.raw`^(?:CREATE|ALTER|diff --git|\+\+\+|\$) `,
-  ].join("|"),
-);
-
 const isCode = (text: string): boolean => codeLine.test(text) && !sixWords.test(text);
 
 const listingShare = 0.3;
@@ -294,12 +281,11 @@ function sentencesOf(text: string): readonly string[] {
   return sentences.map((sentence) => sentence.trim()).filter((sentence) => hasWords.test(sentence));
 }
 
-/** Longest sentence quoted whole, and longest piece of a longer one. */
-const sentenceTokensMax = 64;
+/** Longest piece of a sentence that is too long to quote whole. */
 const pieceTokens = 44;
 
 /** The sentence, or its clauses if it is too long to quote, with `…` at each cut. */
-function piecesOf(sentence: string): readonly string[] {
+function piecesOf(sentence: string, sentenceTokensMax: number): readonly string[] {
   const tokens = estimateTokens(sentence);
   if (tokens <= sentenceTokensMax) return [sentence];
   const charsMax = Math.max(16, Math.floor((sentence.length * pieceTokens) / tokens));

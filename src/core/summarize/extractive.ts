@@ -25,44 +25,56 @@ export function extract(passages: readonly Passage[], options: { readonly target
   const footerTokens = Math.min(footerTokensMax, Math.max(footerTokensMin, Math.floor(target / 12)));
   const room = target - footerTokens - jointTokens;
 
-  const split = passages.map(statementsOf);
-  const statements = scoreStatements(split.flatMap((each) => each.statements));
+  const sentenceTokensMax = Math.max(sentenceTokensMin, Math.floor(target / 2));
+  const split = passages.map((passage, place) => statementsOf(passage, place, sentenceTokensMax));
+  const statements = scoreStatements(
+    split.flatMap((each) => each.statements),
+    room,
+  );
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
-  const picks: ScoredStatement[] = [];
+  const units: Unit[] = [];
   const floor = leastShare * statements.reduce((most, statement) => Math.max(most, densityOf(statement)), 0);
   for (let round = 0; round < fittingRounds; round++) {
-    choose(statements, picks, room - estimateTokens(render(picks, grain)), floor);
-    dropExcess(picks, () => estimateTokens(render(picks, grain)) - room);
+    choose(statements, units, room - estimateTokens(render(units.flat(), grain)), floor);
+    dropExcess(units, () => estimateTokens(render(units.flat(), grain)) - room);
   }
+  const picks = units.flat();
   const quoted = picks.length > 0 ? render(picks, grain) : cutToFit(statements, room);
   const below = split.flatMap((each) => each.topics);
   return [quoted, footerOf(statements, picks, below, footerTokens)].filter((line) => line !== "").join("\n");
 }
 
+/** A sentence is quoted whole or not at all, unless it is longer than this and half of the summary. */
+const sentenceTokensMin = 64;
 /** For the line break before the footer, and because estimates of parts add up to less than that of the whole. */
 const jointTokens = 3;
 /** The length of labels is guessed while choosing; a second round uses the room that remains. */
 const fittingRounds = 2;
 
-function dropExcess(picks: ScoredStatement[], excess: () => number): void {
-  for (let over = excess(); over > 0 && picks.length > 0; over = excess()) {
-    for (let freed = 0; freed < over; freed += (picks.pop()?.tokens ?? Infinity) + labelTokens);
+function dropExcess(units: Unit[], excess: () => number): void {
+  for (let over = excess(); over > 0 && units.length > 0; over = excess()) {
+    for (let freed = 0; freed < over && units.length > 0;)
+      for (const { tokens } of units.pop() ?? []) freed += tokens + labelTokens;
   }
 }
 
+/** Statements that are quoted together. */
+type Unit = readonly ScoredStatement[];
+
 /** Tokens of a label, on average. */
 const labelTokens = 6;
-/** Discount for each further statement of one turn, so that no turn takes all the room. */
-const crowdDiscount = 0.3;
+/** A statement counts half if this much of its turn is quoted already, so that no turn takes all the room. */
+const crowdTokens = 65;
+const crowdTokensOfOutput = 20;
 /** How length counts against a statement: to this power, after adding this many tokens. */
 const costPower = 0.9;
 const costOffset = 7;
-/** Share of a question's value that counts for its answer. */
-const askedShare = 0.7;
+/** Share of the value of what a statement needs that counts for it. */
+const neededShare = 0.7;
 /** The threshold falls by this factor per round, down to this share of the best statement. */
 const thresholdDecay = 0.88;
-const leastShare = 0.05;
+const leastShare = 0.02;
 /** Nothing fits into less. */
 const roomMin = 4;
 
@@ -72,43 +84,35 @@ const densityOf = (statement: ScoredStatement): number =>
 
 const valueOf = (statement: ScoredStatement): number => (statement.total + statement.bonus) * statement.factor;
 
-/** Adds statements to `picks` by value per length until the room is full, the least informative last. */
-function choose(statements: readonly ScoredStatement[], picks: ScoredStatement[], room: number, floor: number): void {
-  const taken = new Set(picks);
-  const covered = new Set(picks.flatMap((pick) => pick.terms));
+/** Adds statements to `units` by value per length until the room is full, the least informative last. */
+function choose(statements: readonly ScoredStatement[], units: Unit[], room: number, floor: number): void {
+  const taken = new Set<ScoredStatement>();
+  const covered = new Set<Term>();
   const crowd = new Map<number, number>();
-  for (const { turn } of picks) crowd.set(turn, (crowd.get(turn) ?? 0) + 1);
-  const freshIn = (statement: ScoredStatement): number => {
-    let fresh = 0;
-    for (const term of statement.terms) if (!covered.has(term)) fresh += term.weight;
-    return fresh;
-  };
-  const costOf = (statement: ScoredStatement): number =>
-    statement.tokens + (crowd.has(statement.turn) ? 1 : labelTokens);
-  const question = (statement: ScoredStatement): ScoredStatement | null =>
-    statement.answers === null || taken.has(statement.answers) ? null : statement.answers;
-  const gainOf = (statement: ScoredStatement): number => {
-    const asked = question(statement);
-    const fresh = freshIn(statement) + (asked === null ? 0 : freshIn(asked) * askedShare);
-    const bonus = statement.bonus * Math.min(1, fresh / (statement.total || 1));
-    const cost = costOf(statement) + (asked === null ? 0 : costOf(asked));
-    return (
-      ((fresh + bonus) * statement.factor) /
-      (1 + crowdDiscount * (crowd.get(statement.turn) ?? 0)) /
-      (cost + costOffset) ** costPower
-    );
-  };
   const take = (statement: ScoredStatement): void => {
     taken.add(statement);
-    picks.push(statement);
     for (const term of statement.terms) covered.add(term);
-    crowd.set(statement.turn, (crowd.get(statement.turn) ?? 0) + 1);
+    crowd.set(statement.turn, (crowd.get(statement.turn) ?? 0) + statement.tokens);
   };
-
-  /** Adjacent pieces of a cut sentence would quote it whole after all. */
-  const wouldRejoin = ({ place, continues }: ScoredStatement): boolean => {
-    const [before, after] = [statements[place - 1], statements[place + 1]];
-    return (continues && before !== undefined && taken.has(before)) || (after?.continues === true && taken.has(after));
+  for (const statement of units.flat()) take(statement);
+  const freshIn = (statement: ScoredStatement): number =>
+    statement.terms.reduce((sum, term) => sum + (covered.has(term) ? 0 : term.weight), 0);
+  const missingFor = ({ needs }: ScoredStatement): Unit => needs.filter((each) => !taken.has(each));
+  const costOf = (statement: ScoredStatement): number => {
+    let cost = statement.tokens + (crowd.has(statement.turn) ? 1 : labelTokens);
+    for (const { tokens, turn } of missingFor(statement)) cost += tokens + (turn === statement.turn ? 1 : labelTokens);
+    return cost;
+  };
+  const gainOf = (statement: ScoredStatement): number => {
+    const own = freshIn(statement);
+    const needed = missingFor(statement).reduce((sum, each) => sum + freshIn(each), 0);
+    const fresh = own + needed * neededShare;
+    const bonus = statement.bonus * Math.min(1, fresh / (statement.total || 1));
+    return (
+      ((fresh + bonus) * statement.factor) /
+      (1 + (crowd.get(statement.turn) ?? 0) / (statement.form === "prose" ? crowdTokens : crowdTokensOfOutput)) /
+      (costOf(statement) + costOffset) ** costPower
+    );
   };
 
   let left = room;
@@ -120,14 +124,13 @@ function choose(statements: readonly ScoredStatement[], picks: ScoredStatement[]
     for (const statement of statements) {
       if ((bounds[statement.place] ?? 0) <= threshold || taken.has(statement)) continue;
       const gain = gainOf(statement);
+      const cost = costOf(statement);
       bounds[statement.place] = gain;
-      const asked = question(statement);
-      const cost = costOf(statement) + (asked === null ? 0 : costOf(asked));
-      if (gain <= threshold || cost > left || wouldRejoin(statement) || (asked !== null && wouldRejoin(asked)))
-        continue;
+      if (gain <= threshold || cost > left) continue;
       left -= cost;
-      if (asked !== null) take(asked);
-      take(statement);
+      const unit = [...missingFor(statement), statement];
+      unit.forEach(take);
+      units.push(unit);
     }
   }
 }
