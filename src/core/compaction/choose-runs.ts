@@ -12,7 +12,7 @@ import { sumTokens } from "../base/tokens.ts";
 
 export interface Rules extends Targets {
   readonly freshTailCount: number;
-  /** Most source tokens per pass, as counted for a chunk, unless a single call with its results is longer. */
+  /** Most source tokens per pass, unless a single call with its results is longer. */
   readonly chunkTokens: number;
   /** A condensed run is longer than its fanout as long as it fits into this. */
   readonly condensedChunkTokens: number;
@@ -69,49 +69,33 @@ export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number 
 /** A raw message that could be folded, and its calls and results. */
 export interface Candidate {
   readonly tokens: number;
-  /** Tokens that count for the chunk, if fewer. */
-  readonly counted?: number;
   readonly ties: Ties;
 }
-
-/** A chunk has at most this many times its tokens in the store. */
-const storedPerChunk = 4;
-
-export const storedMaxOf = ({ chunkTokens }: Rules): number => storedPerChunk * chunkTokens;
-
-/**
- * Tokens of a message that count for a chunk: twice what a summariser reads of it, so that more conversation fits into a
- * chunk where most of the tokens are output that is read by head and tail.
- */
-export const countedTokens = (tokens: number, readTokens: number): number => Math.min(tokens, 2 * readTokens);
 
 /** The end at which folding starts. */
 export type End = "oldest" | "newest";
 
 /**
  * The run to fold next, as a range of adjacent candidates; null if they have too few tokens. It is the longest one at
- * the given end that fits the chunk and `storedMax`, or else the shortest that is worth folding and separates nothing.
- * `isMore`: there are more raw messages beyond the other end.
+ * the given end that fits the chunk, or else the shortest that is worth folding and separates nothing. `isMore`: there
+ * are more raw messages beyond the other end.
  */
 export function leafRun(
   candidates: readonly Candidate[],
-  { from, isMore, storedMax = Infinity }: { readonly from: End; readonly isMore: boolean; readonly storedMax?: number },
+  { from, isMore }: { readonly from: End; readonly isMore: boolean },
   rules: Rules,
 ): readonly [from: number, to: number] | null {
   const sums = prefixSums(candidates.map(({ tokens }) => tokens));
-  const counted = prefixSums(candidates.map((each) => each.counted ?? each.tokens));
   const all = candidates.length;
   const near = from === "oldest" ? 0 : all;
   const far = all - near;
   const rangeTo = (cut: number): readonly [number, number] => [Math.min(near, cut), Math.max(near, cut)];
   const tokensTo = (cut: number): number => Math.abs((sums[cut] ?? 0) - (sums[near] ?? 0));
-  const countedTo = (cut: number): number => Math.abs((counted[cut] ?? 0) - (counted[near] ?? 0));
   // With more beyond it, the far end may separate a call from a result not read yet: use it only as a last resort.
   const cuts = safeCuts(candidates.map(({ ties }) => ties)).filter((cut) => cut !== near && (cut !== far || !isMore));
   const fromNear = from === "oldest" ? cuts : cuts.toReversed();
   const worthwhile = fromNear.filter((cut) => tokensTo(cut) >= rules.leafMinTokens);
-  const isFitting = (cut: number): boolean => countedTo(cut) <= rules.chunkTokens && tokensTo(cut) <= storedMax;
-  const chosen = worthwhile.findLast(isFitting) ?? worthwhile[0];
+  const chosen = worthwhile.findLast((cut) => tokensTo(cut) <= rules.chunkTokens) ?? worthwhile[0];
   if (chosen !== undefined) return rangeTo(chosen);
   return isMore && all > 0 ? rangeTo(far) : null;
 }

@@ -6,8 +6,7 @@
 import { readableMessage } from "../messages/codec.ts";
 import type { ContextItem, ConversationId, Message, MessageId } from "../model/types.ts";
 import { tiesOf, untied, type Ties } from "../messages/tool-calls.ts";
-import { countedTokens, leafRun, storedMaxOf, type End, type Rules } from "./choose-runs.ts";
-import { readTokensOf } from "../summarize/source-text.ts";
+import { leafRun, type End, type Rules } from "./choose-runs.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { tailLookback, tailStart } from "../messages/fresh-tail.ts";
@@ -31,12 +30,13 @@ const lookahead = 32;
 type FinderRules = Rules & { readonly keptTokens?: number };
 
 /** Goes forward from the oldest raw message, or backward from what is kept. */
-export function createLeafFinder(store: Contexts, conversation: ConversationId, rules: FinderRules, from: End) {
+export function createLeafFinder(store: Contexts, conversation: ConversationId, given: FinderRules, from: End) {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
   let turn: Promise<unknown> = Promise.resolve();
 
-  const find = async (storedMax: number): Promise<LeafRun | null> => {
+  const find = async (chunkTokens: number): Promise<LeafRun | null> => {
+    const rules = { ...given, chunkTokens };
     before ??= await tailOrdinal(store, conversation, rules.freshTailCount, rules.keptTokens);
     for (;;) {
       const keep = from;
@@ -46,10 +46,10 @@ export function createLeafFinder(store: Contexts, conversation: ConversationId, 
       const bounds = from === "oldest" ? { after: edge - 1, before } : { after, before: edge + 1 };
       let adjacent = none;
       for (const limit of windowItems) {
-        adjacent = adjacentRaw(await store.context(conversation, { ...bounds, limit, keep }), limit, storedMax, from);
+        adjacent = adjacentRaw(await store.context(conversation, { ...bounds, limit, keep }), limit, rules, from);
         if (!adjacent.isCut) break;
       }
-      const run = await pickRun(store, adjacent, rules, { from, storedMax });
+      const run = await pickRun(store, adjacent, rules, from);
       // The run is not offered again even if it is not folded; messages too short for a run are skipped.
       const used = run?.items ?? adjacent.items;
       if (from === "oldest") after = used.at(-1)?.ordinal ?? edge;
@@ -58,9 +58,9 @@ export function createLeafFinder(store: Contexts, conversation: ConversationId, 
     }
   };
   return {
-    /** Null if there is none left. Of at most about `storedMax` tokens. Runs do not overlap. One at a time: several workers share one frontier. */
-    next(storedMax = storedMaxOf(rules)): Promise<LeafRun | null> {
-      const run = turn.then(async () => await find(storedMax));
+    /** Null if there is none left. Runs do not overlap. One at a time: several workers share one frontier. */
+    next(chunkTokens = given.chunkTokens): Promise<LeafRun | null> {
+      const run = turn.then(async () => await find(chunkTokens));
       turn = run.catch(() => undefined); // The caller of this `next` gets the error.
       return run;
     },
@@ -79,12 +79,12 @@ interface AdjacentRaw {
 
 const none: AdjacentRaw = { items: [], isWhole: true, isCut: false };
 
-function adjacentRaw(window: readonly ContextItem[], limit: number, storedMax: number, from: End): AdjacentRaw {
+function adjacentRaw(window: readonly ContextItem[], limit: number, rules: Rules, from: End): AdjacentRaw {
   const nearFirst = from === "oldest" ? window : window.toReversed();
   const end = nearFirst.findIndex((item) => item.kind === "summary");
   const raw = end === -1 ? nearFirst : nearFirst.slice(0, end);
   let tokens = 0;
-  const full = raw.findIndex((item) => (tokens += item.tokens) > storedMax);
+  const full = raw.findIndex((item) => (tokens += item.tokens) > rules.chunkTokens);
   const near = full === -1 ? raw : raw.slice(0, full + 1 + lookahead);
   const isWhole = near.length === raw.length && (end !== -1 || window.length < limit);
   const isCut = near.length === raw.length && !isWhole;
@@ -95,22 +95,15 @@ async function pickRun(
   store: Contexts,
   { items, isWhole }: AdjacentRaw,
   rules: Rules,
-  { from, storedMax }: { readonly from: End; readonly storedMax: number },
+  from: End,
 ): Promise<LeafRun | null> {
   if (isWhole && sumTokens(items) < rules.leafMinTokens) return null;
   const messages = await store.messages({ ids: items.map(messageId) });
   if (messages.length !== items.length) return null; // One was deleted after the window was read; read again.
-  const candidates = messages.map((message, at) => {
-    const { tokens } = items[at] ?? message;
-    const counted = tokens < worthReadingTokens ? tokens : countedTokens(tokens, readTokensOf([message]));
-    return { tokens, counted, ties: tiesOfStored(message) };
-  });
-  const range = leafRun(candidates, { from, isMore: !isWhole, storedMax }, rules);
+  const candidates = messages.map((message, at) => ({ tokens: items[at]?.tokens ?? 0, ties: tiesOfStored(message) }));
+  const range = leafRun(candidates, { from, isMore: !isWhole }, rules);
   return range === null ? null : { items: items.slice(...range), messages: messages.slice(...range) };
 }
-
-/** Shorter messages are read whole, or nearly so. */
-const worthReadingTokens = 256;
 
 const messageId = (item: ContextItem): MessageId => item.id as MessageId;
 

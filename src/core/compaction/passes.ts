@@ -3,7 +3,7 @@
 import { assert } from "../base/errors.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
-import { condensedRuns, storedMaxOf, type End, type Rules } from "./choose-runs.ts";
+import { condensedRuns, type End, type Rules } from "./choose-runs.ts";
 import { targetTokensOf } from "../summarize/source.ts";
 import type { Due } from "./due.ts";
 import type { FoldRun, Run } from "./fold-run.ts";
@@ -96,7 +96,7 @@ export class Passes {
     await this.#passOn(leavesMax, async () => {
       for (;;) {
         const { forgets } = await this.#conversation();
-        const run = await finder.next(this.#storedMax(rules));
+        const run = await finder.next(this.#chunkTokens(rules));
         if (run === null) return null;
         if (this.#isLeftAlone(run.items, 0, rules)) continue;
         return { ...runOf(run.items, 0, rules), messages: run.messages, forgets };
@@ -128,12 +128,11 @@ export class Passes {
     return this.tokens > this.aim.newestAbove ? "newest" : "oldest";
   }
 
-  /** The last run before the target is as long as it must be, but at least half a chunk: short leaves say little. */
-  #storedMax(rules: Rules): number {
-    if (!this.aim.isInOrder) return storedMaxOf(rules);
+  /** The last chunk before the target is as long as it must be, but at least half a chunk: short leaves say little. */
+  #chunkTokens({ chunkTokens, leafTargetTokens }: Rules): number {
+    if (!this.aim.isInOrder) return chunkTokens;
     const missing = this.tokens - this.#expectedSavings - this.aim.targetTokens;
-    const enough = missing + rules.leafTargetTokens + summaryOverheadTokens;
-    return Math.min(storedMaxOf(rules), Math.max(rules.chunkTokens / 2, enough));
+    return Math.min(chunkTokens, Math.max(chunkTokens / 2, missing + leafTargetTokens + summaryOverheadTokens));
   }
 
   #hasEnded(): boolean {
