@@ -43,7 +43,7 @@ export function costOf(
     const fixed = around.get(pass.depth) ?? tokensAround(pass);
     around.set(pass.depth, fixed);
     const previous = pass.depth <= 1 ? pass.targetTokens : 0;
-    inputTokens += fixed + previous + pass.sourceTokens + labelTokens * pass.sources;
+    inputTokens += fixed + previous + (pass.readTokens ?? pass.sourceTokens + labelTokens * pass.sources);
     outputTokens += pass.targetTokens;
   }
   return { calls: passes.length, inputTokens, outputTokens };

@@ -15,7 +15,7 @@ import { headline } from "../../format/conversations.ts";
 import { budgetOption, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
-import { either, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { about, either, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { dueFields, level, modelJson, planned } from "./_shapes.ts";
 import { stoppedBy } from "./_stopping.ts";
 import { attend, defineCommand, exitOk, indexAll, withLcm, type PromptFiles, type Session } from "./_session.ts";
@@ -62,7 +62,13 @@ const json = planned(
     due: object(dueFields),
     tokensBefore: whole,
     tokensAfter: whole,
-    passes: list(object({ ...passFields, targetTokens: whole })),
+    passes: list(
+      object({
+        ...passFields,
+        targetTokens: whole,
+        "readTokens?": about(whole, "of the messages as a model reads them"),
+      }),
+    ),
     mode: text,
     targetTokens: maybe(whole),
     model: maybe(modelJson),

@@ -425,7 +425,11 @@ describe("a sweep that is due by itself", () => {
       assert.equal(report.outcome.kind, "under", report.message);
       assert.ok(report.tokensAfter > targetTokens - 0.15 * budget, JSON.stringify(report));
       const depths = report.passes.map(({ depth }) => depth);
-      assert.deepEqual(depths, depths.toSorted((a, b) => a - b), "raw before leaves, leaves before deeper ones");
+      assert.deepEqual(
+        depths,
+        depths.toSorted((a, b) => a - b),
+        "raw before leaves, leaves before deeper ones",
+      );
       const condensed = report.passes.filter(({ depth }) => depth > 0);
       for (const { sources, depth } of condensed) assert.equal(sources, depth === 1 ? 4 : 3);
       // Without its last pass the target would have been missed.

@@ -7,6 +7,7 @@ import type { FoldRun } from "./fold-run.ts";
 import type { ContextWindow, Store } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
 import { askableTokensMin } from "../summarize/summarize.ts";
+import { readTokensOf } from "../summarize/source-text.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 import { due, type Due } from "./due.ts";
@@ -22,6 +23,8 @@ export interface CompactionPlan {
 
 export interface PlannedPass extends Pick<PassReport, "depth" | "sources" | "sourceTokens"> {
   readonly targetTokens: number;
+  /** Of its sources as a model reads them; undefined if they were not read. */
+  readonly readTokens?: number;
 }
 
 interface PlanDeps extends Pick<PassDeps, "leftAlone"> {
@@ -35,13 +38,13 @@ export async function planCompaction(deps: PlanDeps, request: CompactRequest): P
   const conversation = await mustFind(store, request.conversation);
   const pressure = await due(deps, conversation, request.budget);
   const mode = modeOf(deps.settings, request, pressure);
-  const copy = await copyContext(store, conversation, request.signal);
+  const { readTokens, ...copy } = await copyContext(store, conversation, request.signal);
   const settings = { ...deps.settings, summaryConcurrency: 1 };
   const work = new Passes({ ...copy, settings, leftAlone: new Set(leftAlone) }, request, pressure);
   if (mode !== null) await runMode(work, mode, settings, boundsOf(request, pressure, conversation));
   request.signal?.throwIfAborted();
-  const passes = work.reports.map(({ depth, sources, sourceTokens, tokens }) => {
-    return { depth, sources, sourceTokens, targetTokens: tokens };
+  const passes = work.reports.map(({ depth, sources, sourceTokens, tokens, summary }) => {
+    return { depth, sources, sourceTokens, targetTokens: tokens, ...readTokens(summary) };
   });
   const tokensBefore = promptTokens(conversation.totals);
   return { conversation: conversation.id, due: pressure, tokensBefore, tokensAfter: work.tokens, passes };
@@ -53,7 +56,7 @@ async function copyContext(
   store: Store,
   conversation: Conversation,
   signal: AbortSignal | undefined,
-): Promise<Pick<PassDeps, "store" | "foldRun">> {
+): Promise<Pick<PassDeps, "store" | "foldRun"> & { readonly readTokens: (made: SummaryId) => object }> {
   const items: ContextItem[] = [];
   for (let after = Number.MIN_SAFE_INTEGER; ;) {
     signal?.throwIfAborted();
@@ -65,10 +68,12 @@ async function copyContext(
   const copy = new ContextCopy(items);
   let { totals } = conversation;
   let made = 0;
-  const foldRun: FoldRun = async ({ items: run, depth, tokens, targetTokens }) => {
+  const read = new Map<SummaryId, number>();
+  const foldRun: FoldRun = async ({ items: run, messages, depth, tokens, targetTokens }) => {
     const fitting = Math.min(targetTokens, tokens - (depth === 0 ? summaryOverheadTokens : 0) - 1);
     if (fitting < askableTokensMin) return { kind: "incompressible" };
     const summary = `sum_planned${++made}` as SummaryId;
+    if (depth === 0) read.set(summary, readTokensOf(messages));
     copy.fold(run, { kind: "summary", id: summary, ordinal: run[0]?.ordinal ?? 0, tokens: fitting, depth });
     totals = {
       ...totals,
@@ -80,6 +85,7 @@ async function copyContext(
   };
   return {
     foldRun,
+    readTokens: (made) => (read.has(made) ? { readTokens: read.get(made) } : {}),
     store: {
       conversation: async () => ({ ...conversation, totals }),
       context: async (_, window) => copy.read(window),
