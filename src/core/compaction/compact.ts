@@ -117,7 +117,7 @@ export function modeOf(settings: Settings, request: CompactRequest, pressure: Du
   return isIdle ? null : request.mode;
 }
 
-interface Bounds extends Pick<CompactRequest, "force">, Pick<Due, "budget" | "targetTokens"> {
+interface Bounds extends Pick<CompactRequest, "force">, Pick<Due, "budget" | "targetTokens" | "thresholdTokens"> {
   readonly isDue: boolean;
   readonly contextMessages: number;
 }
@@ -125,6 +125,7 @@ interface Bounds extends Pick<CompactRequest, "force">, Pick<Due, "budget" | "ta
 export const boundsOf = (request: CompactRequest, pressure: Due, { totals }: Conversation): Bounds => ({
   force: request.force ?? false,
   budget: pressure.budget,
+  thresholdTokens: pressure.thresholdTokens,
   isDue: request.mode === "due",
   targetTokens: request.mode === "due" ? pressure.targetTokens : (request.targetTokens ?? pressure.thresholdTokens),
   contextMessages: totals.contextMessages,
@@ -134,7 +135,7 @@ export async function runMode(
   work: Passes,
   mode: CompactionRecord["mode"],
   settings: Settings,
-  { force = false, targetTokens, budget, isDue, contextMessages }: Bounds,
+  { force = false, targetTokens, thresholdTokens, budget, isDue, contextMessages }: Bounds,
 ): Promise<CompactOutcome> {
   const rules = rulesOf(settings, force, budget);
   switch (mode) {
@@ -145,9 +146,13 @@ export async function runMode(
     case "sweep": {
       if (!isDue || targetTokens === 0) return (await sweep(work, rules)) ?? settled;
       const newestAbove = backlogBudgets * budget;
-      work.aim = { targetTokens, newestAbove, keptTokens: targetTokens / 2, isInOrder: work.tokens <= newestAbove };
+      const condensingAbove = Math.floor((targetTokens + thresholdTokens) / 2);
+      const isInOrder = work.tokens <= newestAbove;
+      work.aim = { targetTokens, condensingAbove, newestAbove, keptTokens: targetTokens / 2, isInOrder };
       const ended = await sweep(work, { ...rules, condensedChunkTokens: 0 });
-      return (await work.recount()) <= targetTokens ? { kind: "under", targetTokens } : (ended ?? settled);
+      const tokens = await work.recount();
+      const met = [targetTokens, condensingAbove].find((bound) => tokens <= bound);
+      return met === undefined ? (ended ?? settled) : { kind: "under", targetTokens: met };
     }
     case "until_under": {
       work.aim = { ...work.aim, targetTokens, newestAbove: budget };

@@ -48,6 +48,8 @@ export type PassesEnd =
 export interface Aim {
   /** Passes end as soon as the context is at or below this. */
   readonly targetTokens: number;
+  /** Summaries are condensed only above this: one run of them can save far more than the target requires. */
+  readonly condensingAbove: number;
   /** Above this, the newest stretch is folded first: only that can still be part of a prompt. */
   readonly newestAbove: number;
   /** How much of the newest raw messages is kept if those before them are folded first. */
@@ -56,7 +58,13 @@ export interface Aim {
   readonly isInOrder: boolean;
 }
 
-const toTheEnd: Aim = { targetTokens: -1, newestAbove: Number.POSITIVE_INFINITY, keptTokens: 0, isInOrder: false };
+const toTheEnd: Aim = {
+  targetTokens: -1,
+  condensingAbove: -1,
+  newestAbove: Number.POSITIVE_INFINITY,
+  keptTokens: 0,
+  isInOrder: false,
+};
 
 const passesMaxDefault = 10_000;
 /** How many items are searched for runs of summaries: far more than any prompt shows. */
@@ -109,6 +117,7 @@ export class Passes {
   async condense(rules: Rules): Promise<PassesEnd | null> {
     const { store } = this.#deps;
     const { conversation } = this.#request;
+    if (this.tokens <= this.aim.condensingAbove) return this.#ended;
     while (!this.#hasEnded()) {
       const window = await store.context(conversation, { limit: condensingItems, keep: this.#foldFrom() });
       const runs = [...condensedRuns(window, rules, (run) => this.#isLeftAlone(run, depthAbove(run), rules))];
