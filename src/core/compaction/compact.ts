@@ -168,7 +168,7 @@ const settled: CompactOutcome = { kind: "settled" };
  * With a backlog of more budgets than this, on a first install, summaries written in order would take too long to reach
  * what the prompts show. So the newest are written first.
  */
-const backlogBudgets = 4;
+const backlogBudgets = 16;
 
 /** Folds leaves, then condenses; repeats while that folds something or folds are stale. Null: nothing is left to fold. */
 async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
