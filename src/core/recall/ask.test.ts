@@ -181,7 +181,7 @@ describe("a question", () => {
     assert.ok(given.answer.includes(`· ${messageName(answer)}`));
     assert.match(
       given.answer,
-      /^\[2026-02-17 \d\d:\d\d UTC · (user|assistant) · msg_\d+-\d+ · in sum_[0-9a-f]{16}\]\n> /,
+      /^\[2026-02-17 \d\d:\d\d UTC · (user|assistant|tool) · msg_\d+-\d+ · in sum_[0-9a-f]{16}\]\n> /,
     );
     assert.match((await ask({ maxTokens: 300, zone: "Asia/Tokyo" })).answer, /^\[2026-02-17 16:\d\d Asia\/Tokyo · /);
     assert.deepEqual([given.by, given.partial, given.truncated], ["excerpts", "no model was used", true]);

@@ -150,13 +150,14 @@ const count =
 
 /** A text with data URLs and encoded bytes replaced by their size. */
 export const withoutBlobs = (text: string): string =>
-  text.length < blobCharsMin
+  !longRun.test(text)
     ? text
     : text
         .replace(dataUrl, (url, type: string) => `[${type} as data URL, ${sizeOf(url)}]`)
         .replace(encoded, (run) => (looksEncoded(run) ? `[${encodingOf(run)}, ${sizeOf(run)}]` : run));
 
-const blobCharsMin = 64;
+/** Most texts have no word as long as this, which is quickly found. */
+const longRun = /[\w+/%-]{60}/;
 const dataUrl = /\bdata:([\w.+/-]{1,80})(?:;[\w=.-]{1,60}){0,3},[\w+/=%-]{64,}/g;
 /** A long run of one alphabet, also in lines of equal width. A run begins at its first character, so this is linear. */
 const encoded = /(?<![\w+/-])(?:[\w+/-]{60,80}\r?\n){3,}[\w+/-]{0,80}={0,2}|(?<![\w+/-])[\w+/-]{160,}={0,2}/g;
