@@ -66,7 +66,7 @@ describe("lcm compact", () => {
     const before = hashOf(databaseOf(place));
     const { stdout, stderr } = ok(place, "compact", "1");
     assert.match(stdout, /^conversation 1 · /);
-    assert.match(stdout, /^due +one pass: [\d,]+ raw tokens outside the fresh tail$/m);
+    assert.match(stdout, /^due +nothing: a prompt of about [\d,]+ tokens, within 96,000 \(75% of 128,000\)$/m);
     assert.match(stdout, /^model +none: summaries are extracted locally, without a model$/m);
     assert.match(
       stdout,

@@ -48,7 +48,7 @@ describe("a model switched to a smaller window in mid-session", () => {
         host.says(raw);
     await lcm.ingest(id, host.entries.map(toIncoming));
     await store.setPromptBudget(id, 200_000);
-    assert.equal((await lcm.due(id)).kind, "incremental");
+    assert.equal((await lcm.due(id)).kind, "nothing");
     const wide = await lcm.assemble(id);
     assert.equal(wide.report.evicted.items, 0);
 

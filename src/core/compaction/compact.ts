@@ -102,9 +102,9 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const compacted = tokensAfter < tokensBefore;
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
   const report = { ...figures, message: describeOutcome(figures) };
-  // A sweep that somebody asked for counts even if nothing was left to fold: prompts no longer show finer texts.
-  const isToRecord = passes.length > 0 || (outcome.kind === "settled" && request.mode === "sweep" && hasSummaries);
-  if (isToRecord || !endings.has(outcome.kind))
+  // Even if nothing was left to fold, prompts no longer show finer texts.
+  const isAskedAnew = outcome.kind === "settled" && request.mode === "sweep" && hasSummaries;
+  if (passes.length > 0 || !endings.has(outcome.kind) || isAskedAnew)
     await record(deps, report, { durationMs: elapsedMs(started, clock.now()), asked: request.mode !== "due" });
   return report;
 }
@@ -214,6 +214,8 @@ async function record(
   const { outcome, passes, compacted: _, ...figures } = report;
   try {
     const at = clock.now();
+    const isNothing = passes.length === 0 && outcome.kind === "settled";
+    if (isNothing && (await store.compactions(report.conversation, 1))[0]?.asked === true) return;
     await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, ...about });
   } catch {
     // The report still says what happened, and a store that cannot be written is its outcome already.
