@@ -93,7 +93,7 @@ describe("a template", () => {
       it(`${name} keeps the rule: ${rule}`, () => assert.match(flat[name], words));
     }
     it(`${name} gives an order of importance, and allows only what its sources say`, () => {
-      assert.match(flat[name], /Include, the most important first if space is short: 1\. /);
+      assert.match(flat[name], /Include, and if space is short, the first of these before the others: 1\. /);
       assert.match(flat[name], /Write only what the (?:record|summaries) says?[:,]/);
       assert.match(flat[name], /claim/);
       assert.match(flat[name], /What a later (?:entry|summary) settles is not open/);

@@ -224,10 +224,21 @@ describe("source text of calls and results", () => {
       content: null,
       tool_calls: [{ id: "c", type: "function", function: { name: "frobnicate", arguments: input } }],
     });
-    assert.equal(readPlain(called('{"depth":3,"force":true}')), "[assistant] → frobnicate (depth 3, force true)");
-    assert.equal(readPlain(called('{"depth":')), '[assistant] → frobnicate {"depth":');
+    assert.equal(
+      readPlain(called('{"depth":3,"force":true}')),
+      "[assistant] → frobnicate (depth 3, force true) (no result)",
+    );
+    assert.equal(readPlain(called('{"depth":')), '[assistant] → frobnicate {"depth": (no result)');
     const odd = { role: "assistant", content: [{ type: "toolCall", id: "c", name: "count", arguments: ["a", "b"] }] };
-    assert.equal(readPlain(odd), "[assistant] → count a b");
+    assert.equal(readPlain(odd), "[assistant] → count a b (no result)");
+  });
+
+  it("marks a message that was interrupted, and calls that were never answered", () => {
+    const call = { type: "toolCall", id: "c", name: "edit", arguments: { path: "a.ts", oldText: "x", newText: "y" } };
+    const broken = { role: "assistant", stopReason: "aborted", content: [{ type: "text", text: "Now" }, call] };
+    assert.equal(readPlain(broken), "[assistant · interrupted] Now\n→ edit a.ts (no result)\n  - x\n  + y");
+    const done = { role: "toolResult", toolCallId: "c", content: [{ type: "text", text: "Successfully edited." }] };
+    assert.doesNotMatch(readPlain({ ...broken, stopReason: "toolUse" }, done), /no result|interrupted/);
   });
 
   it("marks what the user ran as the user's, in the shapes of Pi and Claude Code", () => {

@@ -110,6 +110,8 @@ interface Links {
   callOf(at: number, nth: number): Call | undefined;
   /** The numbers of calls that were open together. */
   readonly numbers: ReadonlyMap<Part, number>;
+  /** Whether the call has a result here. */
+  isAnswered(call: Call): boolean;
 }
 
 function linkCalls(read: readonly ReadMessage[]): Links {
@@ -128,7 +130,7 @@ function linkCalls(read: readonly ReadMessage[]): Links {
     if (open.size > 0 || events[at + 1] !== call) numbers.set(call.part, numbers.size + 1);
     open.add(call);
   }
-  return { callOf, numbers };
+  return { callOf, numbers, isAnswered: (call) => answerable.has(call) };
 }
 
 interface Reading {
@@ -151,9 +153,9 @@ function passagesOf(read: ReadMessage, at: number, links: Links): Reading[] {
     return { message, who: who.filter((word) => word !== ""), kind: "tool", text: resultText(message, result, call) };
   });
   if (message.role !== "tool") {
-    const name = speakerOf(fields);
-    const who = name === null ? [message.role] : [message.role, name];
-    readings.push({ message, who, kind: message.role, text: spokenText(read, links) });
+    const who = [message.role, speakerOf(fields) ?? "", isInterrupted(fields) ? "interrupted" : ""];
+    const text = spokenText(read, links);
+    readings.push({ message, who: who.filter((word) => word !== ""), kind: message.role, text });
   }
   return readings.filter(({ text }) => text !== "");
 }
@@ -168,12 +170,15 @@ function resultText(message: Message, { parts, isFailed }: ReadMessage["results"
 }
 
 /** What somebody wrote, with the calls and media in it. */
-function spokenText({ message, calls }: ReadMessage, { numbers }: Links): string {
+function spokenText({ message, calls }: ReadMessage, { numbers, isAnswered }: Links): string {
   if (message.parts.length === 0) return wordsText(message.text).trim();
   const callOfPart = new Map(calls.map((call) => [call.part, call]));
   const texts = message.parts.flatMap((part) => {
     const call = callOfPart.get(part);
-    if (call !== undefined) return [callText(asName(call.name) ?? "call", call.input, numbers.get(part) ?? null)];
+    if (call !== undefined) {
+      const text = callText(asName(call.name) ?? "call", call.input, numbers.get(part) ?? null);
+      return [isAnswered(call) ? text : text.replace(/$/m, " (no result)")];
+    }
     return isResult(part) ? [] : textsOf(message, [part]).map(wordsText);
   });
   return texts.join("\n").trim();
@@ -197,6 +202,9 @@ function speakerOf(fields: JsonObject): string | null {
   ];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
+
+/** Whether the model was stopped before it had finished. */
+const isInterrupted = ({ stopReason }: JsonObject): boolean => stopReason === "aborted" || stopReason === "error";
 
 const nameCharsMax = 40;
 
