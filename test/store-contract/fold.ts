@@ -115,6 +115,16 @@ export function testFold(subject: StoreUnderTest): void {
           [left, { messages: [], summaries: leaves.slice(0, 2) }],
         ]),
       );
+      const shown = await store.sourceItems([top, left, leaves[0] ?? top]);
+      assert.deepEqual(
+        [...shown].map(([of, items]) => [of, items.map(({ id, depth }) => [id, depth])]).toSorted(),
+        [
+          [top, [left, right].map((id) => [id, 1])],
+          [left, leaves.slice(0, 2).map((id) => [id, 0])],
+          [leaves[0], (await store.sources([leaves[0] ?? top])).get(leaves[0] ?? top)?.messages.map((id) => [id, -1])],
+        ].toSorted(),
+      );
+      for (const items of shown.values()) assert.ok(items.every(({ tokens }) => tokens > 0));
       assert.deepEqual(
         await store.derived([leaves[0] ?? top, left, top]),
         new Map([
