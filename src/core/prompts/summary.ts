@@ -41,9 +41,9 @@ const leaf = `Summarise one part of a conversation. Your summary will stand in p
 that has never seen them will continue the conversation from it. The conversation can be about anything: software,
 research, a business, a household.
 
-Each entry begins with its time and who it is from. A line with → is a call to a tool, and "tool" is what it returned; a
-result that says nothing is not shown. Long output is shortened ("… 20 lines left out"). previous_context is what came
-before. Continue from it, and do not repeat it.
+Each entry begins with its time and who it is from. A line with → is a call to a tool, and "tool" is what it returned.
+Long output is shortened ("… 20 lines left out"); say nothing of what is left out. previous_context is what came before.
+Continue from it, and do not repeat it.
 
 Include, and if space is short, the first of these before the others:
 1. what the user asked for, decided, corrected or rejected, in the user's own words where they matter; every rule,
@@ -63,8 +63,8 @@ Leave out:
 - announcements of a step that was then taken
 
 Write only what the record says: no guesses, and no conclusions of your own. If somebody claims something that the
-record contradicts or does not show, report it as a claim, and say what the record shows. What a later entry settles
-is not open. Follow the order of events, as plain prose or short lines, with the time as in the record (YYYY-MM-DD
+record contradicts or does not show, such as a test that passed, report it as a claim, and say what the record shows.
+What a later entry settles is not open. Follow the order of events, as plain prose or short lines, with the time as in the record (YYYY-MM-DD
 HH:MM) wherever something begins, is decided or ends. Length: about {targetTokens} tokens; fewer if the record says
 little.
 

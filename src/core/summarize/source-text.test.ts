@@ -209,7 +209,7 @@ describe("source text of calls and results", () => {
     assert.equal(readPlain(edit, result("e", "Successfully replaced text in a.ts.")), shown);
     assert.equal(
       readPlain(calls(["b", "bash", { command: "rm x" }]), result("b", "(no output)")),
-      "[assistant] → bash rm x",
+      "[assistant] → bash rm x (no output)",
     );
     assert.match(readPlain(edit, result("e", "Text not there", { isError: true })), /failed\] Text not there$/);
     assert.match(
@@ -238,7 +238,13 @@ describe("source text of calls and results", () => {
     const broken = { role: "assistant", stopReason: "aborted", content: [{ type: "text", text: "Now" }, call] };
     assert.equal(readPlain(broken), "[assistant · interrupted] Now\n→ edit a.ts (no result)\n  - x\n  + y");
     const done = { role: "toolResult", toolCallId: "c", content: [{ type: "text", text: "Successfully edited." }] };
-    assert.doesNotMatch(readPlain({ ...broken, stopReason: "toolUse" }, done), /no result|interrupted/);
+    assert.doesNotMatch(readPlain({ ...broken, stopReason: "toolUse" }, done), /no result|no output|interrupted/);
+    const run = { type: "toolCall", id: "c", name: "bash", arguments: { command: "npm run check | grep error" } };
+    const silent = { ...done, content: [{ type: "text", text: "(no output)" }] };
+    assert.equal(
+      readPlain({ role: "assistant", content: [run] }, silent),
+      "[assistant] → bash npm run check | grep error (no output)",
+    );
   });
 
   it("marks what the user ran as the user's, in the shapes of Pi and Claude Code", () => {

@@ -107,11 +107,11 @@ function readInput(text: string): Json {
 
 interface Links {
   /** The call that the nth result of the message at a position answers. */
-  callOf(at: number, nth: number): Call | undefined;
+  readonly callOf: (at: number, nth: number) => Call | undefined;
   /** The numbers of calls that were open together. */
   readonly numbers: ReadonlyMap<Part, number>;
-  /** Whether the call has a result here. */
-  isAnswered(call: Call): boolean;
+  /** Said of a call whose result is not shown by itself: it has none, or an empty one. */
+  readonly noteOn: (call: Call) => string;
 }
 
 function linkCalls(read: readonly ReadMessage[]): Links {
@@ -130,7 +130,12 @@ function linkCalls(read: readonly ReadMessage[]): Links {
     if (open.size > 0 || events[at + 1] !== call) numbers.set(call.part, numbers.size + 1);
     open.add(call);
   }
-  return { callOf, numbers, isAnswered: (call) => answerable.has(call) };
+  const silent = new Set(
+    read.flatMap(({ message, results }, at) => results.map((each, nth) => isSilent(message, each) && callOf(at, nth))),
+  );
+  const noteOn = (call: Call): string =>
+    silent.has(call) ? " (no output)" : answerable.has(call) ? "" : " (no result)";
+  return { callOf, numbers, noteOn };
 }
 
 interface Reading {
@@ -160,24 +165,32 @@ function passagesOf(read: ReadMessage, at: number, links: Links): Reading[] {
   return readings.filter(({ text }) => text !== "");
 }
 
+type Result = ReadMessage["results"][number];
+
+const rawText = (message: Message, { parts }: Result): string =>
+  (parts.length === 0 ? message.text : textsOf(message, parts).join("\n")).trim();
+
+const isSilent = (message: Message, result: Result): boolean =>
+  !result.isFailed && /^(?:\(?no output\)?)?$/i.test(rawText(message, result));
+
 /** Empty for a result that says nothing, or only that a file was changed, which the call says. */
-function resultText(message: Message, { parts, isFailed }: ReadMessage["results"][number], call?: Call): string {
-  const text = (parts.length === 0 ? message.text : textsOf(message, parts).join("\n")).trim();
+function resultText(message: Message, result: Result, call?: Call): string {
+  const text = rawText(message, result);
   const effect = call === undefined ? "other" : effectOf(call.input);
-  if (isFailed) return outputText(text, "output");
-  if (/^\(?no output\)?$/i.test(text) || (effect === "changes a file" && !reportsErrors(text))) return "";
+  if (result.isFailed) return outputText(text, "output");
+  if (isSilent(message, result) || (effect === "changes a file" && !reportsErrors(text))) return "";
   return outputText(text, effect === "reads a file" ? "file" : "output");
 }
 
 /** What somebody wrote, with the calls and media in it. */
-function spokenText({ message, calls }: ReadMessage, { numbers, isAnswered }: Links): string {
+function spokenText({ message, calls }: ReadMessage, { numbers, noteOn }: Links): string {
   if (message.parts.length === 0) return wordsText(message.text).trim();
   const callOfPart = new Map(calls.map((call) => [call.part, call]));
   const texts = message.parts.flatMap((part) => {
     const call = callOfPart.get(part);
     if (call !== undefined) {
       const text = callText(asName(call.name) ?? "call", call.input, numbers.get(part) ?? null);
-      return [isAnswered(call) ? text : text.replace(/$/m, " (no result)")];
+      return [text.replace(/$/m, noteOn(call))];
     }
     return isResult(part) ? [] : textsOf(message, [part]).map(wordsText);
   });
