@@ -64,9 +64,9 @@ Leave out:
 
 Write only what the record says: no guesses, and no conclusions of your own. If somebody claims something that the
 record contradicts or does not show, such as a test that passed, report it as a claim, and say what the record shows.
-What a later entry settles is not open. Follow the order of events, as plain prose or short lines, with the time as in the record (YYYY-MM-DD
-HH:MM) wherever something begins, is decided or ends. Length: about {targetTokens} tokens; fewer if the record says
-little.
+What a later entry settles is not open. Follow the order of events, as plain prose or short lines, with the time as in
+the record (YYYY-MM-DD HH:MM) wherever something begins, is decided or ends. Length: about {targetTokens} tokens; fewer
+if the record says little.
 
 {previousContext}
 
