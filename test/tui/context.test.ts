@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
+import { resolveSettings } from "../../src/core/model/settings.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
@@ -34,12 +35,13 @@ before(async () => {
   await store.close();
 });
 
+/** Shows summaries as they are in the context, unless a target is given. */
 async function sitting(
   conversation: () => ConversationId,
   work: (robot: Robot) => Promise<void>,
-  options: RobotOptions = {},
+  { contextTarget = "0", ...options }: RobotOptions & { readonly contextTarget?: string } = {},
 ): Promise<void> {
-  const port = portOver(path);
+  const port = portOver(path, { env: { LCM_CONTEXT_TARGET: contextTarget } });
   const place = { kind: "context", conversation: conversation() } as const;
   const robot = startRobot(port, { columns: 80, rows: 24, place, ...options });
   try {
@@ -53,6 +55,22 @@ async function sitting(
 const deep = (): ConversationId => made.deep;
 
 describe("the context screen", () => {
+  it("marks what is shown in place of summaries because there is room", async () => {
+    await sitting(
+      deep,
+      async (robot) => {
+        await robot.sees("prompt: 8,055 tokens, 6% of a budget of 128,000 (the default)");
+        await robot.sees("+ in place of 5 summaries, because there is room: adds 7,059 tokens");
+        await robot.sees(/▸ user\+ +13 .*Do we draw a map/);
+        await robot.press("b", ..."8k", "enter");
+        await robot.sees(/d0\+ /);
+        await robot.press("b", ..."1k", "enter");
+        await robot.misses("in place of");
+      },
+      { contextTarget: "0.5" },
+    );
+  });
+
   it("shows the prompt in order, with the tokens of each item", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("prompt: 948 tokens, 1% of a budget of 128,000 (the default)");
@@ -97,6 +115,7 @@ describe("the context screen", () => {
     const lcm = createLcm({
       store: await openSqlite({ path }),
       clock: { now: () => "2026-01-01T00:00:00.000Z" as Timestamp },
+      settings: resolveSettings({ env: {}, config: { contextTarget: 0 } }).values,
     });
     const { messages } = await lcm.assemble(made.deep);
     await lcm.close();

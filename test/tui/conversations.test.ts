@@ -146,7 +146,7 @@ describe("the conversations screen", () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("j", "c");
-      await robot.sees(/prompt: 251 tokens/);
+      await robot.sees(/prompt: 735 tokens/);
       await robot.press("escape", "!");
       await robot.sees("── stored ──");
       await robot.press("q");

@@ -465,7 +465,7 @@ describe("story 5: changes", { concurrency: 3 }, () => {
         "Time range: 2025-02-03 06:00–2025-03-24 12:19 UTC",
         "source  6 summaries of d2, 1,099 tokens",
         "prompt  condensed-d3; 157 tokens now, about 549 wanted",
-        "1 call, about 1,588 tokens in, 549 out",
+        "1 call, about 1,651 tokens in, 549 out",
       ])
         await robot.sees(words);
       await robot.press("escape");
