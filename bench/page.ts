@@ -267,8 +267,8 @@ process, and for a key the ${frameMs} ms between two frames of the renderer.
 
 [bench/corpus.ts](../bench/corpus.ts) generates the corpus: turns of four messages (user, assistant with a tool call, tool result,
 assistant) of about 750 characters each, with word frequencies that follow Zipf's law. Four fifths are one conversation, the rest is twenty others. Searches
-go through the store's thread, as in a host. A *compacted* conversation has had a full sweep every 600 messages; an *uncompacted* one
-has had none, and its prompt is the newest 200k tokens. Turns are measured on a compacted conversation: 1,000 more, each stored,
+go through the store's thread, as in a host. A *compacted* conversation has been swept down to half of its budget of 200k
+tokens whenever that was due, checked every 600 messages; an *uncompacted* one has had no sweep, and its prompt is the newest 200k tokens. Turns are measured on a compacted conversation: 1,000 more, each stored,
 compacted if due, and assembled. The model answers at once, so the figures show our own cost only. The terminal UI is the built one, over the
 compacted conversation on a pseudo-terminal of 120×40, with keys typed into messages, summaries and context.
 

@@ -62,9 +62,9 @@ describe("the context screen", () => {
         await robot.sees("prompt: 8,055 tokens, 6% of a budget of 128,000 (the default)");
         await robot.sees("+ in place of 5 summaries, because there is room: adds 7,059 tokens");
         await robot.sees(/▸ user\+ +13 .*Do we draw a map/);
-        await robot.press("b", ..."8k", "enter");
+        await robot.press("b", "8", "k", "enter");
         await robot.sees(/d0\+ /);
-        await robot.press("b", ..."1k", "enter");
+        await robot.press("b", "1", "k", "enter");
         await robot.misses("in place of");
       },
       { contextTarget: "0.5" },
