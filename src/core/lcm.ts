@@ -28,7 +28,7 @@ import { resolveSettings, type Settings } from "./model/settings.ts";
 import { meter, spendOf } from "./model-calls/metering.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { findConversation, mustFind } from "./model/find-conversation.ts";
-import { checkBudget, contextTargetTokens, promptBudgetDefault } from "./model/prompt-cost.ts";
+import { checkBudget, promptBudgetDefault, targetShareOf } from "./model/prompt-cost.ts";
 import { due, type Due } from "./compaction/due.ts";
 
 export interface LcmDeps {
@@ -144,8 +144,12 @@ export function createLcm(given: LcmDeps): Lcm {
       const { freshTailCount } = settings;
       const tokens = promptBudget ?? promptBudgetDefault;
       checkBudget(tokens);
-      const targetTokens = contextTargetTokens(settings, tokens);
-      return await assemble(store, { conversation, budget: tokens, freshTailCount, targetTokens });
+      return await assemble(store, {
+        conversation,
+        budget: tokens,
+        freshTailCount,
+        targetShare: targetShareOf(settings),
+      });
     },
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: planCompaction.bind(null, deps),

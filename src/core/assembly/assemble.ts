@@ -23,7 +23,7 @@ import type { HostMessage } from "../messages/codec.ts";
 import { createPromptBuilder, noteTokens } from "./build-prompt.ts";
 import type { BuildPrompt, BuiltPrompt, PromptMessage } from "./build-prompt.ts";
 import { cutsTo, frontMax, type Sizes } from "./eviction.ts";
-import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
+import type { ContextItem, Conversation, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
 import {
@@ -39,15 +39,15 @@ import type { PromptItem } from "./prompt-items.ts";
 import { isKeptSmall, roomFor, zoomIn, type ShownItem } from "./zoom.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
-import { promptTokens } from "../model/prompt-cost.ts";
+import { isSameBudget, promptTokens } from "../model/prompt-cost.ts";
 import { tailLookback, tailStart } from "../messages/fresh-tail.ts";
 
 export interface AssembleRequest {
   readonly conversation: ConversationId;
   readonly budget: number;
   readonly freshTailCount: number;
-  /** A smaller context is shown by finer texts up to this. */
-  readonly targetTokens?: number;
+  /** A smaller context is shown by finer texts up to this share of the budget. */
+  readonly targetShare?: number;
 }
 
 export interface Assembly {
@@ -158,7 +158,9 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
     const isWhole = context.length < limit;
     const contextCost = context.reduce((sum, item) => sum + costOf(item), 0);
     if (isWhole || contextCost > budget) {
-      const items: readonly ShownItem[] = isWhole ? await zoomed(store, request, context, contextCost) : context;
+      const items: readonly ShownItem[] = isWhole
+        ? await zoomed(store, request, context, budgetToFill(conversation, budget))
+        : context;
       const tokens = items.reduce((sum, item) => sum + costOf(item), 0);
       const total = isWhole ? tokens : Math.max(tokens, promptTokens(totals));
       let older = total - tokens;
@@ -186,13 +188,18 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   }
 }
 
+/** A host's budget varies from turn to turn, and what is shown must not follow it: the one that was stored stays. */
+const budgetToFill = ({ promptBudget }: Conversation, budget: number): number =>
+  promptBudget !== null && isSameBudget(promptBudget, budget, 0.2) ? promptBudget : budget;
+
 async function zoomed(
   store: Store,
-  { conversation, budget, targetTokens = 0 }: AssembleRequest,
+  { conversation, targetShare = 0 }: AssembleRequest,
   context: readonly ContextItem[],
-  contextCost: number,
+  budget: number,
 ): Promise<readonly ShownItem[]> {
-  const room = roomFor(contextCost, targetTokens, budget);
+  const contextCost = context.reduce((sum, item) => sum + costOf(item), 0);
+  const room = roomFor(contextCost, targetShare * budget, budget);
   return room === 0 || (await isKeptSmall(store, conversation)) ? context : await zoomIn(store, context, room);
 }
 

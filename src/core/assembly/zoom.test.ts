@@ -10,7 +10,7 @@ import { createHost, toIncoming, turnWithTool } from "../../../test/support/scri
 import { checkValid } from "../../../test/support/valid-prompt.ts";
 import { createLcm, type Lcm } from "../lcm.ts";
 import type { HostMessage } from "../messages/codec.ts";
-import { contextTargetTokens, promptTokens } from "../model/prompt-cost.ts";
+import { promptTokens, targetShareOf } from "../model/prompt-cost.ts";
 import { resolveSettings } from "../model/settings.ts";
 import type { ContextItem, ConversationId, MessageId, SummaryId } from "../model/types.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -112,7 +112,7 @@ describe("a context smaller than it need be", () => {
       const { messages, report } = await lcm.assemble(id, { budget });
       checkValid(messages);
       assert.ok(report.tokens <= budget, `${report.tokens} of ${budget}`);
-      const room = roomFor(await tokensOf(lcm, id), contextTargetTokens(lcm.settings, budget), budget);
+      const room = roomFor(await tokensOf(lcm, id), targetShareOf(lcm.settings) * budget, budget);
       if (report.outcome !== "whole") continue;
       const shown = await zoomIn(lcm.store, context, room);
       assert.deepEqual(await reached(lcm, shown), all, "each message once, in order");
@@ -182,6 +182,34 @@ describe("a context smaller than it need be", () => {
       await live(80);
       await lcm.compact({ conversation: id, mode: "due", budget: 4_000 });
       assert.ok((await finer()).items > 0, request.mode);
+    }
+  });
+
+  it("stays small after a prompt was rejected although nothing was left to fold", async () => {
+    const { lcm, id } = await folded(120);
+    const tokens = async (): Promise<number> => (await lcm.assemble(id, { budget: 64_000 })).report.tokens;
+    const before = await tokens();
+    const request = { conversation: id, mode: "until_under", budget: 64_000, targetTokens: 16_000 } as const;
+    assert.deepEqual((await lcm.compact(request)).outcome, { kind: "under", targetTokens: 16_000 });
+    assert.ok((await tokens()) < before / 4);
+  });
+
+  it("does not follow a budget that varies around the stored one", async () => {
+    const { lcm, id, live } = await folded(150);
+    for (const budget of [16_000, 33_086, 43_086]) {
+      await lcm.store.setPromptBudget(id, budget);
+      let [before, changes] = [(await lcm.assemble(id)).messages, 0];
+      const start = await tokensOf(lcm, id);
+      for (let turn = 0; turn < 40; turn++) {
+        await live(1);
+        const varied = Math.round(budget * (0.97 + 0.06 * ((turn * 0.618) % 1)));
+        const { messages, report } = await lcm.assemble(id, { budget: varied });
+        assert.ok(report.tokens <= varied);
+        if (!before.every((message, at) => JSON.stringify(message) === JSON.stringify(messages[at]))) changes += 1;
+        before = messages;
+      }
+      const steps = Math.ceil(((await tokensOf(lcm, id)) - start) / (budget / 8));
+      assert.ok(changes <= steps, `${changes} changes in ${steps} steps at ${budget}`);
     }
   });
 

@@ -463,6 +463,48 @@ describe("a sweep that is due by itself", () => {
     assert.ok(keptRaw > 300 && keptRaw < 700, String(keptRaw));
   });
 
+  it("never separates a call from its results, and makes no leaf below its minimum, with small chunks", async () => {
+    const { lcm, id, host, live } = await living({ leafChunkTokens: 700, leafTargetTokens: 300, leafMinFanout: 100 });
+    for (let turn = 0; turn < 60; turn++) {
+      const ids = Array.from({ length: 6 }, (_, n) => `t${turn}-${n}`);
+      host.says(user(`Look at part ${turn}.`));
+      host.says({
+        role: "assistant",
+        content: ids.map((each) => ({ type: "toolCall", id: each, name: "read", arguments: { path: each } })),
+      });
+      for (const each of ids) host.says({ role: "toolResult", toolCallId: each, toolName: "read", content: "short" });
+      await live(1);
+      await lcm.compact({ conversation: id, mode: "due", budget: 3_000 });
+    }
+    const leaves = await lcm.store.summaries({ conversation: id, depth: 0 });
+    assert.ok(leaves.length > 5);
+    for (const [, { messages }] of await lcm.store.sources(leaves.map((leaf) => leaf.id))) {
+      const sources = await lcm.store.messages({ ids: messages });
+      const calls = sources.flatMap(({ parts }) => parts.filter(({ type }) => type === "tool"));
+      assert.equal(sources.filter(({ role }) => role === "tool").length, calls.length);
+      assert.ok(sources.reduce((sum, { tokens }) => sum + tokens, 0) >= 600);
+    }
+  });
+
+  it("is not over while messages arrive that keep the context above the target", async () => {
+    const scripted = model("good");
+    let arrivals = 0;
+    const given = await living(
+      {},
+      {
+        ...scripted,
+        async complete(request) {
+          if (arrivals++ < 6) await given.live(6);
+          return await scripted.complete(request);
+        },
+      },
+    );
+    await given.live(80);
+    const { outcome, message } = await given.lcm.compact({ conversation: given.id, mode: "due" });
+    assert.equal(outcome.kind, "under", message);
+    assert.equal((await given.lcm.due(given.id)).kind, "nothing");
+  });
+
   it("with a target of 0 folds until nothing is left, as the older program does", async () => {
     const { lcm, id, live } = await living({ contextTarget: 0 });
     await live(80);

@@ -103,7 +103,7 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
   const report = { ...figures, message: describeOutcome(figures) };
   // Even if nothing was left to fold, prompts no longer show finer texts.
-  const isAskedAnew = outcome.kind === "settled" && request.mode === "sweep" && hasSummaries;
+  const isAskedAnew = (request.mode === "sweep" || request.mode === "until_under") && hasSummaries;
   if (passes.length > 0 || !endings.has(outcome.kind) || isAskedAnew)
     await record(deps, report, { durationMs: elapsedMs(started, clock.now()), asked: request.mode !== "due" });
   return report;
@@ -149,10 +149,7 @@ export async function runMode(
       const condensingAbove = Math.floor((targetTokens + thresholdTokens) / 2);
       const isInOrder = work.tokens <= newestAbove;
       work.aim = { targetTokens, condensingAbove, newestAbove, keptTokens: targetTokens / 2, isInOrder };
-      const ended = await sweep(work, { ...rules, condensedChunkTokens: 0 });
-      const tokens = await work.recount();
-      const met = [targetTokens, condensingAbove].find((bound) => tokens <= bound);
-      return met === undefined ? (ended ?? settled) : { kind: "under", targetTokens: met };
+      return await sweepToTarget(work, { ...rules, condensedChunkTokens: 0 });
     }
     case "until_under": {
       work.aim = { ...work.aim, targetTokens, newestAbove: budget };
@@ -177,6 +174,20 @@ async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null>
     const ended = (await work.foldLeaves(rules)) ?? (await work.condense(rules));
     if (ended !== null) return ended;
     if (work.reports.length + work.stale === before) return null;
+  }
+  return { kind: "bounded", bound: "rounds" };
+}
+
+/** Others may write meanwhile, so it sweeps again until the store agrees that the target is met. */
+async function sweepToTarget(work: Passes, rules: Rules): Promise<CompactOutcome> {
+  const { targetTokens, condensingAbove } = work.aim;
+  for (let round = 0; round < roundsMax; round++) {
+    const ended = await sweep(work, rules);
+    const wasMet = work.tokens <= condensingAbove;
+    const tokens = await work.recount();
+    const met = [targetTokens, condensingAbove].find((bound) => tokens <= bound);
+    if (met !== undefined) return { kind: "under", targetTokens: met };
+    if (ended !== null || !wasMet) return ended ?? settled;
   }
   return { kind: "bounded", bound: "rounds" };
 }
@@ -214,7 +225,7 @@ async function record(
   const { outcome, passes, compacted: _, ...figures } = report;
   try {
     const at = clock.now();
-    const isNothing = passes.length === 0 && outcome.kind === "settled";
+    const isNothing = passes.length === 0 && endings.has(outcome.kind);
     if (isNothing && (await store.compactions(report.conversation, 1))[0]?.asked === true) return;
     await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, ...about });
   } catch {

@@ -2,7 +2,7 @@
 
 import type { Settings } from "../model/settings.ts";
 import type { Conversation } from "../model/types.ts";
-import { checkBudget, contextTargetTokens, promptBudgetDefault, promptTokens } from "../model/prompt-cost.ts";
+import { checkBudget, promptBudgetDefault, promptTokens, targetShareOf } from "../model/prompt-cost.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 
@@ -32,7 +32,7 @@ export async function due(
   const all = totals.contextMessageTokens;
   const tail = { kind: "message", limit: freshTailCount, keep: "newest" } as const;
   const rawTokens = all <= leafChunkTokens ? all : all - sumTokens(await deps.store.context(conversation.id, tail));
-  const targetTokens = contextTargetTokens(deps.settings, budget);
+  const targetTokens = Math.round(targetShareOf(deps.settings) * budget);
   const facts = { budget, thresholdTokens, targetTokens, promptTokens: tokens, rawTokens };
   if (tokens > thresholdTokens) return { kind: "sweep", ...facts };
   return { kind: contextTarget === 0 && rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };

@@ -138,10 +138,11 @@ export class Passes {
   }
 
   /** The last chunk before the target is as long as it must be, but at least half a chunk: short leaves say little. */
-  #chunkTokens({ chunkTokens, leafTargetTokens }: Rules): number {
+  #chunkTokens({ chunkTokens, leafTargetTokens, leafMinTokens }: Rules): number {
     if (!this.aim.isInOrder) return chunkTokens;
     const missing = this.tokens - this.#expectedSavings - this.aim.targetTokens;
-    return Math.min(chunkTokens, Math.max(chunkTokens / 2, missing + leafTargetTokens + summaryOverheadTokens));
+    const enough = missing + leafTargetTokens + summaryOverheadTokens;
+    return Math.min(chunkTokens, Math.max(chunkTokens / 2, leafMinTokens, enough));
   }
 
   #hasEnded(): boolean {

@@ -15,13 +15,15 @@ export const promptTokens = (totals: Totals): number =>
   totals.contextTokens + summaryOverheadTokens * (totals.contextItems - totals.contextMessages);
 
 /**
- * What automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as little as possible. Well
- * below the threshold, so that a sweep is worth the cached prompt that it invalidates.
+ * The share of the budget that automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as
+ * little as possible. Well below the threshold, so that a sweep is worth the cached prompt that it invalidates.
  */
-export const contextTargetTokens = (
-  settings: Pick<Settings, "contextTarget" | "contextThreshold">,
-  budget: number,
-): number => Math.round(Math.min(settings.contextTarget, 0.8 * settings.contextThreshold) * budget);
+export const targetShareOf = ({ contextTarget, contextThreshold }: Settings): number =>
+  Math.min(contextTarget, 0.8 * contextThreshold);
+
+/** Whether two budgets differ by no more than a host's budgets do from turn to turn. */
+export const isSameBudget = (one: number, other: number, tolerance: number): boolean =>
+  Math.abs(one - other) <= tolerance * Math.max(one, other);
 
 export function checkBudget(budget: number): void {
   if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);

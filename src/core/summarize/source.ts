@@ -93,19 +93,25 @@ export async function contextBefore(
   const [last = item] =
     item.kind === "summary" ? [] : await store.context(conversation, { ...nearest, kind: "summary" });
   const [summary] = last.kind === "summary" ? await store.summaries({ ids: [last.id] }) : [];
-  if (summary === undefined) return unsummarised;
+  if (summary === undefined) return notShown;
   return last === item ? summary.text : `${summary.text}\n\n${gap}`;
 }
 
-const unsummarised = "(Earlier messages exist. They are not shown here, and have not been summarised yet.)";
+const notShown = "(Earlier messages exist, but are not shown here.)";
 const gap = "(Between this summary and the record below are messages that have not been summarised yet.)";
 
 /** The same for a stored summary. */
 async function previousContext(store: Store, summary: Summary, overlay: Overlay): Promise<string | null> {
+  const { conversation, earliestAt } = summary;
   const before = await summaryBefore(store, summary);
-  if (before !== null) return (overlay.get(before.id) ?? before).text;
-  const [first] = await store.context(summary.conversation, { limit: 1, keep: "oldest" });
-  return first === undefined || first.kind === "summary" ? null : unsummarised;
+  if (before === null) {
+    const [first] = await store.messages({ conversation, limit: 1, keep: "oldest" });
+    return first === undefined || earliestAt === null || earliestAt <= first.at ? null : notShown;
+  }
+  const { text } = overlay.get(before.id) ?? before;
+  const own = (await store.context(conversation, { kind: "summary" })).find(({ id }) => id === summary.id);
+  const [item] = own ? await store.context(conversation, { before: own.ordinal, limit: 1, keep: "newest" }) : [];
+  return item?.kind === "message" ? `${text}\n\n${gap}` : text;
 }
 
 /**

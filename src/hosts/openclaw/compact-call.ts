@@ -3,6 +3,7 @@
 import { withDeadline } from "../../core/base/deadline.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { promptTokens } from "../../core/model/prompt-cost.ts";
 import type { Model } from "../../core/model/store.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { CompactCall, CompactResult, ReadTranscript, SessionCall } from "./host-api.ts";
@@ -24,12 +25,22 @@ export async function compactNow(runtime: Runtime, read: ReadTranscript, call: C
     return { ok: true, compacted: false, reason: needless(call, "nothing is stored for this session yet") };
   if (isOverflow && call.tokenBudget !== undefined)
     learnFromOverflow(runtime.memoryOf(place), call.tokenBudget, call.currentTokenCount);
-  const request = compactionFor(lcm, conversation, call, modelOf(runtime, call));
+  const budget = conversation.promptBudget ?? call.tokenBudget;
+  const shown = async () => (await lcm.assemble(conversation.id, budget === undefined ? {} : { budget })).report;
+  const before = isOverflow ? await shown() : null;
+  const isShownFiner = (before?.finer.items ?? 0) > 0;
+  const request = compactionFor(lcm, conversation, call, { model: modelOf(runtime, call), budget, isShownFiner });
   const { endMs, patienceMs } = waitsOf(call, runtime.isCompacting(conversation.id));
   const report = await withDeadline(endMs, call.abortSignal, async (signal) =>
     withDeadline(patienceMs, signal, async (patience) => lcm.compact({ ...request, signal, patience })),
   );
-  return toResult(report, call);
+  if (before === null || !isShownFiner || report.compacted) return toResult(report, call);
+  // The prompt got smaller although nothing was folded: it no longer shows finer texts.
+  const { tokens: tokensAfter } = await shown();
+  return toResult(
+    { ...report, compacted: tokensAfter < before.tokens, tokensBefore: before.tokens, tokensAfter },
+    call,
+  );
 }
 
 /** The model that the host offers for this call, if any. */
@@ -38,8 +49,14 @@ export function modelOf(runtime: Runtime, { runtimeContext, runtimeSettings }: S
   return llm === undefined ? null : createHostModel(llm, runtime, runtimeSettings);
 }
 
-function compactionFor(lcm: Lcm, { id, promptBudget, totals }: Conversation, call: CompactCall, model: Model | null) {
-  const budget = promptBudget ?? call.tokenBudget;
+interface CompactionFacts {
+  readonly model: Model | null;
+  readonly budget: number | undefined;
+  readonly isShownFiner: boolean;
+}
+
+function compactionFor(lcm: Lcm, { id, totals }: Conversation, call: CompactCall, facts: CompactionFacts) {
+  const { model, budget, isShownFiner } = facts;
   const common = {
     conversation: id,
     force: true,
@@ -50,7 +67,7 @@ function compactionFor(lcm: Lcm, { id, promptBudget, totals }: Conversation, cal
   if (call.compactionTarget !== "budget") return { ...common, mode: "sweep" as const };
   // The prompt was too long and must shrink, even if it is within the budget that we assumed.
   const within = Math.floor((budget ?? totals.contextTokens) * lcm.settings.contextThreshold);
-  const targetTokens = Math.min(within, Math.floor(totals.contextTokens / 2));
+  const targetTokens = Math.min(within, isShownFiner ? promptTokens(totals) : Math.floor(totals.contextTokens / 2));
   return { ...common, mode: "until_under" as const, targetTokens };
 }
 

@@ -25,6 +25,7 @@ import type {
   SessionCall,
 } from "./host-api.ts";
 import { LiveTurn, sumTokens } from "./live-turn.ts";
+import { isSameBudget } from "../../core/model/prompt-cost.ts";
 import { budgetOf, learnFromTurn, recallAllowance, type Attempt } from "./prompt-budget.ts";
 import { drain } from "./read-transcript.ts";
 import type { Runtime } from "./runtime.ts";
@@ -153,7 +154,10 @@ async function startCompaction(runtime: Runtime, call: SessionCall): Promise<voi
   const conversation = await findActive(lcm.store, place);
   if (conversation === null) return;
   const { promptBudget } = runtime.memoryOf(place);
-  if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
+  // Small changes are not stored: what prompts show follows the stored budget, and should stay.
+  const isNew =
+    promptBudget !== null && promptBudget > 0 && !isSameBudget(promptBudget, conversation.promptBudget ?? 0, 0.05);
+  if (isNew) await lcm.store.setPromptBudget(conversation.id, promptBudget);
   if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(runtime, call));
 }
 
