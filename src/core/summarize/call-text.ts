@@ -13,12 +13,14 @@ export function callText(name: string, input: Json, number: number | null): stri
   const args = isObject(input) ? input : { input };
   const subject = subjectOf(args);
   const edits = editsIn(args);
+  const head = [`→${number === null ? "" : ` #${number}`}`, name];
   const asides: string[] = [];
   const body: string[] = [];
   for (const [field, value] of Object.entries(args)) {
     if (isEmpty(value) || noise.test(field) || (edits.length > 0 && editField.test(field))) continue;
     const text = field === subject ? subjectText(value) : argumentText(value);
     const lines = text.split("\n");
+    if (field === subject) head.push(cutLine(lines[0] ?? "", limits.words.width));
     if (isPatch(text)) body.push(...cutBody(lines.filter(isPatchLine), limits.edit));
     else if (field === subject) body.push(...cutBody(lines.slice(1), limits.words));
     else if (lines.length === 1 && text.length <= asideCharsMax) asides.push(`${field} ${text}`);
@@ -28,10 +30,8 @@ export function callText(name: string, input: Json, number: number | null): stri
     }
   }
   for (const edit of edits) body.push(...cutBody(diffLines(edit), limits.edit));
-  const [first = ""] = subject === null ? [] : subjectText(args[subject]).split("\n");
-  const head = [`→${number === null ? "" : ` #${number}`}`, name, cutLine(first, limits.words.width)];
-  const others = asides.length === 0 ? [] : [`(${asides.join(", ")})`];
-  return [[...head, ...others].filter((word) => word !== "").join(" "), ...body].join("\n");
+  if (asides.length > 0) head.push(`(${asides.join(", ")})`);
+  return [head.filter((word) => word !== "").join(" "), ...body].join("\n");
 }
 
 /** A file that is written is long and known by its path; commands, mails and instructions are what a model had to say. */
@@ -146,15 +146,16 @@ function changesOf(old: readonly string[], now: readonly string[], rounds: numbe
   const end = sharedStart(old.slice(start).reverse(), now.slice(start).reverse());
   const [gone, come] = [old.slice(start, old.length - end), now.slice(start, now.length - end)];
   const places = rounds === 0 ? [] : placesOfShared(gone, come);
-  const changes: Change[] = [];
+  const shared = [...longestIncreasing(places)].reverse();
+  if (shared.length === 0)
+    return [...gone.map((line): Change => ["-", line]), ...come.map((line): Change => ["+", line])];
   let [from, to] = [0, 0];
-  for (const at of [...longestIncreasing(places)].reverse()) {
-    const place = places[at] ?? 0;
-    for (const change of changesOf(gone.slice(from, at), come.slice(to, place), rounds - 1)) changes.push(change);
+  return [...shared, gone.length].flatMap((at) => {
+    const place = places[at] ?? come.length;
+    const between = changesOf(gone.slice(from, at), come.slice(to, place), rounds - 1);
     [from, to] = [at + 1, place + 1];
-  }
-  if (from > 0) return [...changes, ...changesOf(gone.slice(from), come.slice(to), rounds - 1)];
-  return [...gone.map((line): Change => ["-", line]), ...come.map((line): Change => ["+", line])];
+    return between;
+  });
 }
 
 function sharedStart(lines: readonly string[], others: readonly string[]): number {

@@ -153,8 +153,11 @@ export const withoutBlobs = (text: string): string =>
   !longRun.test(text)
     ? text
     : text
-        .replace(dataUrl, (url, type: string) => `[${type} as data URL, ${sizeOf(url)}]`)
-        .replace(encoded, (run) => (looksEncoded(run) ? `[${encodingOf(run)}, ${sizeOf(run)}]` : run));
+        .replace(dataUrl, (url, type: string) => `[${type} as data URL, ${formatBytes(url.length)}]`)
+        .replace(encoded, (run) => {
+          const encoding = encodingOf(run);
+          return encoding === null ? run : `[${encoding}, ${formatBytes(run.length)}]`;
+        });
 
 /** Most texts have no word as long as this, which is quickly found. */
 const longRun = /[\w+/%-]{60}/;
@@ -162,13 +165,13 @@ const dataUrl = /\bdata:([\w.+/-]{1,80})(?:;[\w=.-]{1,60}){0,3},[\w+/=%-]{64,}/g
 /** A long run of one alphabet, also in lines of equal width. A run begins at its first character, so this is linear. */
 const encoded = /(?<![\w+/-])(?:[\w+/-]{60,80}\r?\n){3,}[\w+/-]{0,80}={0,2}|(?<![\w+/-])[\w+/-]{160,}={0,2}/g;
 
-/** Words, paths and rules do not mix cases and digits all the way. */
-function looksEncoded(run: string): boolean {
+/** Null for words, paths and rules, which do not mix cases and digits all the way. */
+function encodingOf(run: string): "hex" | "base64" | null {
   const sample = run.slice(0, 400);
-  if (/^[\da-f\s]+$/i.test(sample)) return /\d/.test(sample) && /[a-f]/i.test(sample);
-  return (
-    /\d/.test(sample) && /[a-z]/.test(sample) && /[A-Z]/.test(sample) && !/[-_/]{3}|(?:\/[\w-]{1,30}){6}/.test(sample)
-  );
+  const [hasDigits, hasSmall, hasCapitals] = [/\d/, /[a-z]/, /[A-Z]/].map((kind) => kind.test(sample));
+  if (/^[\da-f\s]+$/i.test(sample)) return hasDigits && (hasSmall || hasCapitals) ? "hex" : null;
+  const isMixed = hasDigits && hasSmall && hasCapitals && !/[-_/]{3}|(?:\/[\w-]{1,30}){6}/.test(sample);
+  return isMixed ? "base64" : null;
 }
 
 /** What somebody wrote: all of it, except encoded bytes and the middle of a very long block of code or data. */
@@ -185,6 +188,3 @@ export function wordsText(text: string): string {
 /** Nobody writes so many lines without a blank one, so they were pasted. */
 const blockLinesMax = 200;
 const pasted: LineLimits = { head: 40, tail: 40, errors: 24 };
-
-const encodingOf = (run: string): string => (/^[\da-f\s]+$/i.test(run) ? "hex" : "base64");
-const sizeOf = (run: string): string => formatBytes(run.length);

@@ -22,12 +22,12 @@ import { outputText, reportsErrors, wordsText } from "./output-text.ts";
 export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
   const read = messages.map(readMessage);
   const links = linkCalls(read);
-  const passages = read.flatMap((each, at) => passagesOf(each, at, links));
-  const [first] = read;
-  if (passages.length === 0 && first !== undefined)
-    passages.push({ message: first.message, who: [first.message.role], kind: first.message.role, text: "[no text]" });
-  return passages.map(({ message: { at }, who, kind, text }) => {
-    const speaker = `[${who.join(" · ")}]`;
+  const readings = read.flatMap((each) => readingsOf(each, links));
+  const [message] = messages;
+  if (readings.length === 0 && message !== undefined)
+    readings.push({ message, who: [message.role], kind: message.role, text: "[no text]" });
+  return readings.map(({ message: { at }, who, kind, text }) => {
+    const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
     return { label: zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`, text, kind };
   });
 }
@@ -60,8 +60,7 @@ interface ReadMessage {
   /** The fields of the host's message, without its content. */
   readonly fields: JsonObject;
   readonly calls: readonly Call[];
-  /** The results in it, with the ids of their calls. */
-  readonly results: readonly { readonly id: string; readonly parts: readonly Part[]; readonly isFailed: boolean }[];
+  readonly results: readonly Result[];
 }
 
 interface Call {
@@ -71,17 +70,30 @@ interface Call {
   readonly part: Part;
 }
 
+interface Result {
+  /** The id of its call. */
+  readonly id: string;
+  readonly text: string;
+  readonly isFailed: boolean;
+}
+
 function readMessage(message: Message): ReadMessage {
   const envelope: Json = JSON.parse(message.envelope ?? "{}");
   const fields = isObject(envelope) ? envelope : {};
   const { role, parts } = message;
   const calls = parts.filter(({ type }) => type === "tool").map(readCall);
-  const whole = { id: resultIdIn(fields) ?? "", parts, isFailed: isFailedResult(fields) };
-  const results = parts.filter(isResult).map((part) => {
-    const { raw } = parseObject(part.metadata ?? "{}");
-    return { id: part.toolCallId ?? "", parts: [part], isFailed: isObject(raw) && isFailedResult(raw) };
+  const textOf = (some: readonly Part[]): string => textsOf(message, some).join("\n").trim();
+  const results = parts.filter(isResult).map((part): Result => {
+    return { id: part.toolCallId ?? "", text: textOf([part]), isFailed: isFailedResult(rawBlock(part)) };
   });
-  return { message, fields, calls, results: role === "tool" ? [whole] : results };
+  if (role !== "tool") return { message, fields, calls, results };
+  const text = parts.length === 0 ? message.text.trim() : textOf(parts);
+  return {
+    message,
+    fields,
+    calls,
+    results: [{ id: resultIdIn(fields) ?? "", text, isFailed: isFailedResult(fields) }],
+  };
 }
 
 /** Some hosts pass tool results in a user message. */
@@ -91,9 +103,14 @@ const isResult = (part: Part): boolean => part.type === "text" && part.toolCallI
 function readCall(part: Part): Call {
   const [id, tool] = [part.toolCallId ?? "", part.toolName ?? ""];
   if (part.text !== null) return { id, name: tool, input: readInput(part.text.slice(tool.length).trim()), part };
-  const { raw } = parseObject(part.metadata ?? "{}");
-  const { name = null, ...block } = isObject(raw) ? raw : {};
+  const { name, ...block } = rawBlock(part);
   return { id, name: typeof name === "string" ? name : tool, input: block[inputFieldOf(block) ?? ""] ?? null, part };
+}
+
+/** A part as the host wrote it, if the store has kept that. */
+function rawBlock({ metadata }: Part): JsonObject {
+  const { raw } = parseObject(metadata ?? "{}");
+  return isObject(raw) ? raw : {};
 }
 
 function readInput(text: string): Json {
@@ -106,79 +123,73 @@ function readInput(text: string): Json {
 }
 
 interface Links {
-  /** The call that the nth result of the message at a position answers. */
-  readonly callOf: (at: number, nth: number) => Call | undefined;
+  readonly callOf: ReadonlyMap<Result, Call>;
   /** The numbers of calls that were open together. */
-  readonly numbers: ReadonlyMap<Part, number>;
+  readonly numbers: ReadonlyMap<Call | undefined, number>;
   /** Said of a call whose result is not shown by itself: it has none, or an empty one. */
   readonly noteOn: (call: Call) => string;
 }
 
 function linkCalls(read: readonly ReadMessage[]): Links {
   const ties = read.map(({ calls, results }) => ({ calls, answers: results.map(({ id }) => id) }));
-  const answered = new Map(
-    matchTies(ties).map(({ call, answer }) => [`${answer.at} ${answer.nth}`, read[call.at]?.calls[call.nth]]),
-  );
-  const callOf = (at: number, nth: number): Call | undefined => answered.get(`${at} ${nth}`);
+  const callOf = new Map<Result, Call>();
+  for (const { call, answer } of matchTies(ties)) {
+    const [made, result] = [read[call.at]?.calls[call.nth], read[answer.at]?.results[answer.nth]];
+    if (made !== undefined && result !== undefined) callOf.set(result, made);
+  }
   /** Calls as they are made, and again as they are answered. */
-  const events = read.flatMap(({ calls, results }, at) => [...results.map((_, nth) => callOf(at, nth)), ...calls]);
-  const answerable = new Set(answered.values());
+  const events = read.flatMap(({ calls, results }) => [...results.map((result) => callOf.get(result)), ...calls]);
+  const answered = new Set(callOf.values());
   const open = new Set<Call>();
-  const numbers = new Map<Part, number>();
+  const numbers = new Map<Call, number>();
   for (const [at, call] of events.entries()) {
-    if (call === undefined || !answerable.has(call) || open.delete(call)) continue;
-    if (open.size > 0 || events[at + 1] !== call) numbers.set(call.part, numbers.size + 1);
+    if (call === undefined || !answered.has(call) || open.delete(call)) continue;
+    if (open.size > 0 || events[at + 1] !== call) numbers.set(call, numbers.size + 1);
     open.add(call);
   }
-  const silent = new Set(
-    read.flatMap(({ message, results }, at) => results.map((each, nth) => isSilent(message, each) && callOf(at, nth))),
-  );
-  const noteOn = (call: Call): string =>
-    silent.has(call) ? " (no output)" : answerable.has(call) ? "" : " (no result)";
+  const silent = new Set([...callOf].flatMap(([result, call]) => (isSilent(result) ? [call] : [])));
+  const noteOn = (call: Call): string => (silent.has(call) ? " (no output)" : answered.has(call) ? "" : " (no result)");
   return { callOf, numbers, noteOn };
 }
 
 interface Reading {
   readonly message: Message;
+  /** Words of the label; empty ones are left out. */
   readonly who: readonly string[];
   readonly kind: Message["role"];
   readonly text: string;
 }
 
-function passagesOf(read: ReadMessage, at: number, links: Links): Reading[] {
+function readingsOf(read: ReadMessage, links: Links): readonly Reading[] {
   const { message, fields, results } = read;
+  const { role } = message;
   const command = commandByUser(message, fields);
   if (command !== null) return [{ message, who: ["user", "ran a command"], kind: "tool", text: command }];
-  const readings = results.map((result, nth): Reading => {
-    const call = links.callOf(at, nth);
-    const number = call === undefined ? undefined : links.numbers.get(call.part);
-    const named = message.role === "tool" ? speakerOf(fields) : null;
-    const tool = [named ?? asName(call?.name) ?? "", number === undefined ? "" : `#${number}`];
-    const who = ["tool", tool.filter((word) => word !== "").join(" "), result.isFailed ? "failed" : ""];
-    return { message, who: who.filter((word) => word !== ""), kind: "tool", text: resultText(message, result, call) };
+  const speaker = speakerOf(fields);
+  const readings = results.map((result): Reading => {
+    const call = links.callOf.get(result);
+    const number = links.numbers.get(call);
+    const tool = (role === "tool" ? speaker : null) ?? asName(call?.name) ?? "";
+    const numbered = number === undefined ? tool : `${tool} #${number}`.trim();
+    const who = ["tool", numbered, result.isFailed ? "failed" : ""];
+    return { message, who, kind: "tool", text: resultText(result, call) };
   });
-  if (message.role !== "tool") {
-    const who = [message.role, speakerOf(fields) ?? "", isInterrupted(fields) ? "interrupted" : ""];
-    const text = spokenText(read, links);
-    readings.push({ message, who: who.filter((word) => word !== ""), kind: message.role, text });
-  }
-  return readings.filter(({ text }) => text !== "");
+  const said: Reading = {
+    message,
+    who: [role, speaker ?? "", isInterrupted(fields) ? "interrupted" : ""],
+    kind: role,
+    text: role === "tool" ? "" : spokenText(read, links),
+  };
+  return [...readings, said].filter(({ text }) => text !== "");
 }
 
-type Result = ReadMessage["results"][number];
-
-const rawText = (message: Message, { parts }: Result): string =>
-  (parts.length === 0 ? message.text : textsOf(message, parts).join("\n")).trim();
-
-const isSilent = (message: Message, result: Result): boolean =>
-  !result.isFailed && /^(?:\(?no output\)?)?$/i.test(rawText(message, result));
+const isSilent = ({ text, isFailed }: Result): boolean => !isFailed && /^(?:\(?no output\)?)?$/i.test(text);
 
 /** Empty for a result that says nothing, or only that a file was changed, which the call says. */
-function resultText(message: Message, result: Result, call?: Call): string {
-  const text = rawText(message, result);
-  const effect = call === undefined ? "other" : effectOf(call.input);
-  if (result.isFailed) return outputText(text, "output");
-  if (isSilent(message, result) || (effect === "changes a file" && !reportsErrors(text))) return "";
+function resultText(result: Result, call: Call | undefined): string {
+  const { text, isFailed } = result;
+  const effect = call === undefined || isFailed ? "other" : effectOf(call.input);
+  if (isSilent(result) || (effect === "changes a file" && !reportsErrors(text))) return "";
   return outputText(text, effect === "reads a file" ? "file" : "output");
 }
 
@@ -188,11 +199,9 @@ function spokenText({ message, calls }: ReadMessage, { numbers, noteOn }: Links)
   const callOfPart = new Map(calls.map((call) => [call.part, call]));
   const texts = message.parts.flatMap((part) => {
     const call = callOfPart.get(part);
-    if (call !== undefined) {
-      const text = callText(asName(call.name) ?? "call", call.input, numbers.get(part) ?? null);
-      return [text.replace(/$/m, noteOn(call))];
-    }
-    return isResult(part) ? [] : textsOf(message, [part]).map(wordsText);
+    if (call === undefined) return isResult(part) ? [] : textsOf(message, [part]).map(wordsText);
+    const text = callText(asName(call.name) ?? "call", call.input, numbers.get(call) ?? null);
+    return [text.replace(/$/m, noteOn(call))];
   });
   return texts.join("\n").trim();
 }
@@ -207,12 +216,8 @@ const textsOf = (message: Message, parts: readonly Part[]): readonly string[] =>
 
 function speakerOf(fields: JsonObject): string | null {
   const host = fields["__openclaw"];
-  const names = [
-    fields["name"],
-    fields["senderName"],
-    isObject(host) ? host["senderName"] : null,
-    resultToolIn(fields),
-  ];
+  const sender = isObject(host) ? host["senderName"] : null;
+  const names = [fields["name"], fields["senderName"], sender, resultToolIn(fields)];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
 

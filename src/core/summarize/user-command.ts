@@ -11,23 +11,18 @@ export function commandByUser({ role, text }: Message, fields: JsonObject): stri
     const failed = typeof exitCode === "number" && exitCode !== 0 ? `exit code ${exitCode}` : "";
     return written(command, output, cancelled === true ? "cancelled" : failed);
   }
-  if (role !== "user") return null;
-  const [told, ran] = ranForm.exec(text) ?? [];
-  if (told !== undefined) return written(ran ?? "", text.slice(told.length).replace(fenceLine, ""));
-  if (!taggedForm.test(text)) return null;
-  const [, typed] = typedForm.exec(text) ?? [];
-  return written(typed ?? "", text.replace(typedForm, "").replace(tag, ""));
+  const [begun, typed = ""] = (role === "user" ? (ranForm.exec(text) ?? taggedForm.exec(text)) : null) ?? [];
+  return begun === undefined ? null : written(typed, text.slice(begun.length).replace(frame, ""), "");
 }
 
 /** `Ran` and the command in backticks, then the output in a fence: what Pi tells a model. */
 const ranForm = /^Ran `([^`]{1,4000})`\n(?=```|\(no output\))/;
-const fenceLine = /^```\w{0,20}$/gm;
 /** What Claude Code stores for `!command` and for its own commands. */
-const taggedForm = /^\s{0,9}<(?:bash-input|bash-stdout|bash-stderr|local-command-stdout)>/;
-const typedForm = /<bash-input>([^<]{0,4000})<\/bash-input>/;
-const tag = /<\/?(?:bash-stdout|bash-stderr|local-command-stdout)>/g;
+const taggedForm =
+  /^\s{0,9}(?:<bash-input>([^]{0,4000}?)<\/bash-input>|(?=<(?:bash-stdout|bash-stderr|local-command-stdout)>))/;
+const frame = /^```\w{0,20}$|<\/?(?:bash-stdout|bash-stderr|local-command-stdout)>/gm;
 
-const written = (command: string, output: string, ending = ""): string =>
+const written = (command: string, output: string, ending: string): string =>
   [command.trim() === "" ? "" : `$ ${command.trim()}`, outputText(output.trim(), "output"), ending]
     .filter((line) => line !== "")
     .join("\n");
