@@ -6,7 +6,7 @@
 import { isObject, jsonText, type Json, type JsonObject } from "../base/json.ts";
 import { plural } from "../base/format.ts";
 import { longestIncreasing } from "../base/increasing.ts";
-import { cutLine, cutLines, withoutBlobs, withoutIndent, type LineLimits } from "./output-text.ts";
+import { cutLine, cutLines, withoutBlobs, withoutIndent, type LineLimits, isCheck } from "./output-text.ts";
 
 /** `→ name subject (further arguments)`, then indented lines. `number` distinguishes calls that were made together. */
 export function callText(name: string, input: Json, number: number | null): string {
@@ -68,7 +68,7 @@ function subjectOf(args: JsonObject): string | null {
 }
 
 /** What a call does to files, so that its result needs no more than a failure. */
-export type CallEffect = "changes a file" | "reads a file" | "other";
+export type CallEffect = "changes a file" | "reads a file" | "checks" | "other";
 
 export function effectOf(input: Json): CallEffect {
   if (!isObject(input)) return "other";
@@ -77,7 +77,8 @@ export function effectOf(input: Json): CallEffect {
   if (editsIn(input).length > 0 || fields.some((field) => isPatch(input[field]))) return "changes a file";
   if (isOfFile && fields.some((field) => /^(?:content|contents|file_text|insert_text|new_str)$/i.test(field)))
     return "changes a file";
-  return isOfFile ? "reads a file" : "other";
+  if (isOfFile) return "reads a file";
+  return isCheck(subjectText(input[subjectOf(input) ?? ""])) ? "checks" : "other";
 }
 
 const isEmpty = (value: Json | undefined): boolean =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { outputText, wordsText } from "./output-text.ts";
+import { outputText, wordsText, isCheck } from "./output-text.ts";
 
 const rows = (count: number): readonly string[] => Array.from({ length: count }, (_, row) => `row ${row + 1}`);
 const withLine = (count: number, at: number, ...lines: readonly string[]): string =>
@@ -45,16 +45,19 @@ describe("the text of an output", () => {
     const tap = ["✔ adds (1ms)", "✔ subtracts (1ms)", "ℹ tests 2", "ℹ pass 2", "ℹ fail 0", "ℹ duration_ms 40"].join(
       "\n",
     );
-    assert.equal(outputText(tap, "output"), "ℹ tests 2 · ℹ pass 2 · ℹ duration_ms 40");
+    assert.equal(outputText(tap, "check"), "ℹ tests 2 · ℹ pass 2 · ℹ duration_ms 40");
     const biome = "> pkg@1.0.0 check\n> biome check .\n\nChecked 22 files in 17ms. No fixes applied.";
-    assert.equal(outputText(biome, "output"), "Checked 22 files in 17ms. No fixes applied.");
-    assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "output"), "Found 0 warnings and 0 errors.");
-    const commit = "[main 45ffe0a] Release v0.8.0\n 3 files changed, 7 insertions(+)";
-    assert.match(
-      outputText(`${biome}\n${commit}`, "output"),
-      /applied\. · \[main 45ffe0a\] Release v0\.8\.0 · 3 files changed/,
-    );
-    assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "file"), "a\nb\nFound 0 warnings and 0 errors.");
+    assert.equal(outputText(biome, "check"), "Checked 22 files in 17ms. No fixes applied.");
+    assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "check"), "Found 0 warnings and 0 errors.");
+  });
+
+  it("is whole if its command does more than check", () => {
+    const mail = "From: Bob\n\nThe launch moves to 14 March.\nno problems with the venue, they confirmed.\nBob";
+    for (const kind of ["output", "file"] as const) assert.equal(outputText(mail, kind), mail);
+    for (const command of ["npm test", "cd a && npm run check 2>&1 | tail -3", "npx tsc --noEmit", "cargo clippy"])
+      assert.ok(isCheck(command), command);
+    for (const command of ["read_mail 7", "cat NOTES.md", "deploy && npm test", "git commit -m 'build'", "npm publish"])
+      assert.ok(!isCheck(command), command);
   });
 
   it("is whole for a check that fails", () => {
@@ -96,12 +99,12 @@ describe("what somebody wrote", () => {
     assert.equal(wordsText(paragraphs), paragraphs);
   });
 
-  it("is cut inside very long blocks of code or data", () => {
+  it("is cut only inside very long blocks of code", () => {
     const pasted = rows(500).join("\n");
-    assert.match(
-      wordsText(`Look:\n\n${pasted}\n\nWhy?`),
-      /^Look:\n\nrow 1\n[^]*row 40\n… 420 lines left out\n[^]*row 500\n*Why\?$/,
-    );
+    const code = Array.from({ length: 500 }, (_, n) => `call(${n});`).join("\n");
+    assert.match(wordsText(`${code}\n`), /^call\(0\);\n[^]*call\(39\);\n… 42\d lines left out\n[^]*call\(499\);\n*$/);
+    const rules = `\`\`\`\ncode\n\`\`\`\n${pasted}\n\n${pasted}`;
+    assert.equal(wordsText(rules), rules, "what is not code is never cut");
     assert.match(
       wordsText(`Look:\n\`\`\`\n${pasted}\n\n${pasted}\n\`\`\`\nWhy?`),
       /^Look:\n```\nrow 1\n[^]*left out[^]*```\nWhy\?$/,

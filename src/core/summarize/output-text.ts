@@ -20,11 +20,18 @@ const limits = {
 } as const satisfies Record<string, LineLimits>;
 
 /** `of` is "file" for the text of a file, which is cut more, and in which no check passes. */
-export function outputText(text: string, of: "file" | "output"): string {
+export function outputText(text: string, of: "file" | "output" | "check"): string {
   const lines = withoutIndent(mergeRepeats(tidyLines(text)));
-  const passed = of === "file" ? null : passingLine(lines);
-  return passed ?? cutLines(lines, limits[isCode(lines) ? "code" : of]).join("\n");
+  const passed = of === "check" ? passingLine(lines) : null;
+  return passed ?? cutLines(lines, limits[isCode(lines) ? "code" : of === "file" ? of : "output"]).join("\n");
 }
+
+/** Whether a command only tests, lints, compiles or builds: then a result without errors says no more than its counts. */
+export const isCheck = (command: string): boolean => checking.test(command) && !doingMore.test(command);
+
+const checking =
+  /\b(?:tests?|check|lint|build|typecheck|tsc|compile|vitest|jest|pytest|mypy|ruff|eslint|biome|clippy|vet|verify)\b/i;
+const doingMore = /\b(?:git|deploy|publish|push|release|install|cat|curl|wget|ssh|docker|kubectl|mail)\b/i;
 
 /** Code mentions errors that did not happen, also when a command prints it. */
 const isCode = (lines: readonly string[]): boolean =>
@@ -144,9 +151,7 @@ const passing = new RegExp(
   ].join("|"),
   "i",
 );
-/** Counts, and the commit that a hook's checks let through. */
-const count =
-  /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|duration\w*)[: ]+\d|^\[[^\]]{1,80} [\da-f]{7,40}\] |\d files? changed/i;
+const count = /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|duration\w*)[: ]+\d/i;
 
 /** A text with data URLs and encoded bytes replaced by their size. */
 export const withoutBlobs = (text: string): string =>
@@ -174,17 +179,25 @@ function encodingOf(run: string): "hex" | "base64" | null {
   return isMixed ? "base64" : null;
 }
 
-/** What somebody wrote: all of it, except encoded bytes and the middle of a very long block of code or data. */
+/** What somebody wrote: all of it, except encoded bytes and the middle of a very long block of code. */
 export function wordsText(text: string): string {
   const clean = withoutBlobs(text);
-  const isCut = (block: string): boolean => block.split("\n", blockLinesMax + 1).length > blockLinesMax;
-  if (!isCut(clean)) return clean;
-  const blocks = clean
-    .split(/^(?=```)/m)
-    .flatMap((block) => (block.startsWith("```") ? block : block.split(/(?<=\n\n)/)));
-  return blocks.map((block) => (isCut(block) ? cutLines(block.split("\n"), pasted).join("\n") : block)).join("");
+  const lines = clean.split("\n");
+  if (lines.length <= blockLinesMax) return clean;
+  const blocks: string[][] = [[]];
+  for (const line of lines) {
+    const block = blocks.at(-1);
+    const isInside = block?.[0]?.startsWith("```") === true;
+    if (line.startsWith("```") && !isInside) blocks.push([line]);
+    else block?.push(line);
+    if (line.startsWith("```") && isInside) blocks.push([]);
+  }
+  const isBlock = (block: readonly string[]): boolean =>
+    isCode(block) || (block[0]?.startsWith("```") === true && block.at(-1)?.startsWith("```") === true);
+  const isCut = (block: readonly string[]): boolean => block.length > blockLinesMax && isBlock(block);
+  return blocks.flatMap((block) => (isCut(block) ? cutLines(block, pasted) : block)).join("\n");
 }
 
-/** Nobody writes so many lines without a blank one, so they were pasted. */
+/** Nobody writes so many lines of code, so they were pasted. */
 const blockLinesMax = 200;
 const pasted: LineLimits = { head: 40, tail: 40, errors: 24 };

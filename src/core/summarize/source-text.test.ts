@@ -218,6 +218,44 @@ describe("source text of calls and results", () => {
     );
   });
 
+  it("shows the result of a change that was not made, although nothing marks it as failed", () => {
+    const edit = calls(["e", "edit", { path: "a.ts", oldText: "let a = 1", newText: "let a = 2" }]);
+    for (const said of [
+      "The user rejected this edit. Ask what to do instead.",
+      "0 replacements made",
+      "The file was modified since it was read. Nothing was written.",
+      "Skipped: a.ts is read-only",
+      "Permission required. Waiting for approval.",
+    ])
+      assert.ok(readPlain(edit, result("e", said)).endsWith(`] ${said}`), said);
+    for (const said of ["The file a.ts has been updated. Here is the result:\n1 let a", "Success. Updated: M a.ts"])
+      assert.ok(!readPlain(edit, result("e", said)).includes(said), said);
+  });
+
+  it("keeps what the user wrote beside a command that he ran", () => {
+    const words = "Good. Now deploy to staging, and never use port 8080 again.";
+    for (const text of [
+      `Ran \`npm test\`\n\`\`\`\nrunning\n12 passed\n\`\`\`\n${words}`,
+      `Ran \`npm test\`\n(no output)\n${words}`,
+      `<bash-input>npm test</bash-input>\n<bash-stdout>12 passed</bash-stdout>\n${words}`,
+      `<bash-stdout>12 passed</bash-stdout>\n${words}`,
+    ])
+      assert.ok(readPlain({ role: "user", content: text }).endsWith(`\n\n[user] ${words}`), text);
+    assert.match(
+      readPlain({ role: "user", content: words, command: "ls", output: "a\nb" }),
+      /^\[user · ran a command\] \$ ls\na\nb\n\n\[user\] Good\./,
+    );
+  });
+
+  it("takes no result without an id for that of a call without one", () => {
+    const edit = {
+      role: "assistant",
+      content: [{ type: "toolCall", name: "edit", arguments: { path: "a", oldText: "1", newText: "2" } }],
+    };
+    const weather = { role: "function", name: "weather", content: "It rains in Oslo today" };
+    assert.match(readPlain(edit, weather), /weather\] It rains in Oslo today$/);
+  });
+
   it("shows a call with any input, also one that is not JSON", () => {
     const called = (input: string): HostMessage => ({
       role: "assistant",

@@ -84,7 +84,7 @@ function readMessage(message: Message): ReadMessage {
   const calls = parts.filter(({ type }) => type === "tool").map(readCall);
   const textOf = (some: readonly Part[]): string => textsOf(message, some).join("\n").trim();
   const results = parts.filter(isResult).map((part): Result => {
-    return { id: part.toolCallId ?? "", text: textOf([part]), isFailed: isFailedResult(rawBlock(part)) };
+    return { id: part.toolCallId ?? noCall, text: textOf([part]), isFailed: isFailedResult(rawBlock(part)) };
   });
   if (role !== "tool") return { message, fields, calls, results };
   const text = parts.length === 0 ? message.text.trim() : textOf(parts);
@@ -92,16 +92,20 @@ function readMessage(message: Message): ReadMessage {
     message,
     fields,
     calls,
-    results: [{ id: resultIdIn(fields) ?? "", text, isFailed: isFailedResult(fields) }],
+    results: [{ id: resultIdIn(fields) ?? noCall, text, isFailed: isFailedResult(fields) }],
   };
 }
+
+/** Stand for a missing id, so that a result without one answers no call, least of all one without one. */
+const noCall = "\0result";
+const noId = "\0call";
 
 /** Some hosts pass tool results in a user message. */
 const isResult = (part: Part): boolean => part.type === "text" && part.toolCallId !== null;
 
 /** The name and arguments of a call, which the store keeps as `name {arguments}`, or as the host's block. */
 function readCall(part: Part): Call {
-  const [id, tool] = [part.toolCallId ?? "", part.toolName ?? ""];
+  const [id, tool] = [part.toolCallId ?? noId, part.toolName ?? ""];
   if (part.text !== null) return { id, name: tool, input: readInput(part.text.slice(tool.length).trim()), part };
   const { name, ...block } = rawBlock(part);
   return { id, name: typeof name === "string" ? name : tool, input: block[inputFieldOf(block) ?? ""] ?? null, part };
@@ -163,9 +167,13 @@ interface Reading {
 function readingsOf(read: ReadMessage, links: Links): readonly Reading[] {
   const { message, fields, results } = read;
   const { role } = message;
-  const command = commandByUser(message, fields);
-  if (command !== null) return [{ message, who: ["user", "ran a command"], kind: "tool", text: command }];
   const speaker = speakerOf(fields);
+  const run = results.length > 0 ? null : commandByUser(message, fields);
+  if (run !== null) {
+    const ran: Reading = { message, who: ["user", "ran a command"], kind: "tool", text: run.text };
+    const said: Reading = { message, who: ["user", speaker ?? ""], kind: "user", text: wordsText(run.words) };
+    return [ran, said].filter(({ text }) => text !== "");
+  }
   const readings = results.map((result): Reading => {
     const call = links.callOf.get(result);
     const number = links.numbers.get(call);
@@ -189,9 +197,19 @@ const isSilent = ({ text, isFailed }: Result): boolean => !isFailed && /^(?:\(?n
 function resultText(result: Result, call: Call | undefined): string {
   const { text, isFailed } = result;
   const effect = call === undefined || isFailed ? "other" : effectOf(call.input);
-  if (isSilent(result) || (effect === "changes a file" && !reportsErrors(text))) return "";
-  return outputText(text, effect === "reads a file" ? "file" : "output");
+  if (isSilent(result) || (effect === "changes a file" && isDone(text))) return "";
+  return outputText(text, effect === "reads a file" ? "file" : effect === "checks" ? "check" : "output");
 }
+
+/** Whether a result says no more than that a file was changed. One that was refused says so without any mark of failure. */
+function isDone(text: string): boolean {
+  const [first = ""] = text.split("\n", 1);
+  return done.test(first) && !undone.test(first) && !reportsErrors(text);
+}
+
+const done =
+  /^\W{0,3}(?:(?:the )?file\b.{0,300}?\b)?(?:success|done|ok\b|edited|updated|wrote|written|created|saved|applied|replaced|inserted|overwrit|overwrote)/i;
+const undone = /\b(?:not?|nothing|none|0|fail\w*|reject\w*|declin\w*|skip\w*|den(?:y|ied)|wait\w*|would)\b/i;
 
 /** What somebody wrote, with the calls and media in it. */
 function spokenText({ message, calls }: ReadMessage, { numbers, noteOn }: Links): string {
