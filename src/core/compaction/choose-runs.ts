@@ -62,10 +62,6 @@ export function strictRules(settings: Settings, budget: number): Rules {
   };
 }
 
-/** How deep to condense between turns. */
-export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
-  incrementalMaxDepth === -1 ? Number.POSITIVE_INFINITY : incrementalMaxDepth;
-
 /** A raw message that could be folded, and its calls and results. */
 export interface Candidate {
   readonly tokens: number;

@@ -9,7 +9,7 @@ import type { CompactionRecord, Conversation, ConversationId } from "../model/ty
 import type { SummarizeDeps } from "../summarize/summarize.ts";
 import { createFoldRun, type FoldRequest } from "./fold-run.ts";
 import { Passes, type PassDeps, type PassesEnd, type PassReport, type PassRequest } from "./passes.ts";
-import { depthMaxBetweenTurns, rulesOf, strictRules, type Rules } from "./choose-runs.ts";
+import { rulesOf, strictRules, type Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
 import { elapsedMs } from "../base/time.ts";
@@ -135,7 +135,7 @@ export async function runMode(
   const rules = rulesOf(settings, request.force ?? false, budget);
   switch (mode) {
     case "incremental": {
-      const depthMax = depthMaxBetweenTurns(settings);
+      const depthMax = settings.incrementalMaxDepth === -1 ? rules.depthMax : settings.incrementalMaxDepth;
       return (await work.foldLeaves(rules, 1)) ?? (await work.condense({ ...rules, depthMax })) ?? settled;
     }
     case "sweep": {

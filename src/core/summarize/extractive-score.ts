@@ -185,8 +185,9 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
   const newest = new Map<string, ScoredStatement>();
   for (const later of statements) {
     const words = later.terms.filter((term) => wordWeight(term) > 0);
-    const before = newest.get(words.map((term) => term.shown).join(" "));
-    if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
+    const key = words.map((term) => term.shown).join(" ");
+    const before = newest.get(key);
+    if (words.length > 0) newest.set(key, later);
     if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.05);
 
     const met: number[] = [];
@@ -263,7 +264,7 @@ class Vocabulary {
       const { term, cue } = this.#lookUp(spelling);
       if (cue !== undefined) cues.add(cue);
       if (term === null) continue;
-      if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
+      if (at > 0 && term.kind === "word") term[/^\p{Lu}/u.test(spelling) ? "capital" : "plain"]++;
       meet(term);
     }
     if (statement.form === "prose") {
@@ -292,7 +293,7 @@ class Vocabulary {
   *#unspacedTerms(run: string): Generator<Term> {
     const letters = run.replace(/^[「『《“]/u, "");
     if (letters !== run && letters.length <= quotedCharsMax) yield this.#term(letters, "name", letters, 1);
-    for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1);
+    for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, /^\p{sc=Hira}+$/u.test(pair) ? 0.1 : 1);
   }
 
   #term(key: string, kind: TermKind, shown: string, weight: number): Term {
@@ -304,9 +305,6 @@ class Vocabulary {
     return term;
   }
 }
-
-const isHiragana = (text: string): boolean => /^\p{sc=Hira}+$/u.test(text);
-const isCapital = (word: string): boolean => /^\p{Lu}/u.test(word);
 
 function kindOf(spelling: string): TermKind {
   if (/\p{N}/u.test(spelling)) return /\p{L}|[_/#@]/u.test(spelling) ? "code" : "number";

@@ -137,9 +137,7 @@ function choose(statements: readonly ScoredStatement[], units: Unit[], room: num
 
 /** The beginning of the most informative statement, if not even one fits whole. */
 function cutToFit(statements: readonly ScoredStatement[], room: number): string {
-  let best = statements[0];
-  for (const statement of statements)
-    if (valueOf(statement) > (best === undefined ? 0 : valueOf(best))) best = statement;
+  const [best] = statements.toSorted((one, other) => valueOf(other) - valueOf(one));
   let text = best?.text ?? "";
   while (text !== "" && estimateTokens(` ${text}`) > room) {
     const cut = text.slice(0, cutAt(text, Math.floor(text.length / 2)));

@@ -22,14 +22,15 @@ import { outputText, reportsErrors, wordsText } from "./output-text.ts";
 export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
   const read = messages.map(readMessage);
   const links = linkCalls(read);
-  const readings = read.flatMap((each) => readingsOf(each, links));
-  const [message] = messages;
-  if (readings.length === 0 && message !== undefined)
-    readings.push({ message, who: [message.role], kind: message.role, text: "[no text]" });
-  return readings.map(({ message: { at }, who, kind, text }) => {
-    const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
-    return { label: zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`, text, kind };
-  });
+  const passages = read.flatMap((each) => passagesOf(each, links, zone));
+  const [first] = messages;
+  if (passages.length > 0 || first === undefined) return passages;
+  return [{ label: labelOf(first, [first.role], zone), text: "[no text]", kind: first.role }];
+}
+
+function labelOf({ at }: Message, who: readonly string[], zone: string | null): string {
+  const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
+  return zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`;
 }
 
 /**
@@ -152,35 +153,31 @@ function linkCalls(read: readonly ReadMessage[]): Links {
   return { callOf, numbers, noteOn };
 }
 
-interface Reading {
-  readonly message: Message;
-  /** Words of the label; empty ones are left out. */
-  readonly who: readonly string[];
-  readonly kind: Message["role"];
-  readonly text: string;
-}
-
-function readingsOf(read: ReadMessage, links: Links): readonly Reading[] {
+function passagesOf(read: ReadMessage, links: Links, zone: string | null): readonly Passage[] {
   const { message, fields, results } = read;
   const { role } = message;
+  const label = (...who: readonly string[]): string => labelOf(message, who, zone);
   const command = commandByUser(message, fields);
-  if (command !== null) return [{ message, who: ["user", "ran a command"], kind: "tool", text: command }];
+  if (command !== null) return [{ label: label("user", "ran a command"), text: command, kind: "tool" }];
   const speaker = speakerOf(fields);
-  const readings = results.map((result): Reading => {
+  const passages = results.map((result): Passage => {
     const call = links.callOf.get(result);
     const number = links.numbers.get(call);
     const tool = (role === "tool" ? speaker : null) ?? asName(call?.name) ?? "";
     const numbered = number === undefined ? tool : `${tool} #${number}`.trim();
-    const who = ["tool", numbered, result.isFailed ? "failed" : ""];
-    return { message, who, kind: "tool", text: resultText(result, call) };
+    return {
+      label: label("tool", numbered, result.isFailed ? "failed" : ""),
+      text: resultText(result, call),
+      kind: "tool",
+    };
   });
-  const said: Reading = {
-    message,
-    who: [role, speaker ?? "", isInterrupted(fields) ? "interrupted" : ""],
-    kind: role,
-    text: role === "tool" ? "" : spokenText(read, links),
-  };
-  return [...readings, said].filter(({ text }) => text !== "");
+  if (role !== "tool") {
+    const { stopReason } = fields;
+    const isInterrupted = stopReason === "aborted" || stopReason === "error";
+    const who = label(role, speaker ?? "", isInterrupted ? "interrupted" : "");
+    passages.push({ label: who, text: spokenText(read, links), kind: role });
+  }
+  return passages.filter(({ text }) => text !== "");
 }
 
 const isSilent = ({ text, isFailed }: Result): boolean => !isFailed && /^(?:\(?no output\)?)?$/i.test(text);
@@ -220,9 +217,6 @@ function speakerOf(fields: JsonObject): string | null {
   const names = [fields["name"], fields["senderName"], sender, resultToolIn(fields)];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
-
-/** Whether the model was stopped before it had finished. */
-const isInterrupted = ({ stopReason }: JsonObject): boolean => stopReason === "aborted" || stopReason === "error";
 
 const nameCharsMax = 40;
 
