@@ -133,7 +133,7 @@ function diffLines({ before, after }: Edit): readonly string[] {
   const worded = changes.filter(([, line]) => /[\p{L}\p{N}]/u.test(line));
   const shown: Change[] = worded.length > 0 ? worded : [...changes];
   const context = old.slice(0, sharedStart(old, now)).findLast((line) => line.trim() !== "");
-  if (context !== undefined && shown.every(([sign]) => sign === "+")) shown.unshift([" ", context]);
+  if (context !== undefined && changes.every(([sign]) => sign === "+")) shown.unshift([" ", context]);
   return withoutIndent(shown.map(([, line]) => line)).map((line, at) => `${shown[at]?.[0] ?? " "} ${line}`);
 }
 

@@ -13,7 +13,7 @@ describe("the text of an output", () => {
   it("is whole if it is short, without common indentation, escape codes and overwritten progress", () => {
     assert.equal(outputText("\ta\n\t\tb\n\n\n\tc\n", "output"), "a\n\tb\n\nc");
     assert.equal(outputText("\u001b[32mgreen\u001b[0m\n10%\r50%\r100%", "output"), "green\n100%");
-    assert.equal(outputText("Debugger attached.\nx\nx\nx\ny", "output"), "x (×3)\ny");
+    assert.equal(outputText("Debugger attached.\n\nx\ny", "output"), "x\ny");
   });
 
   it("is cut to head and tail if it is long, with the number of lines left out", () => {
@@ -38,23 +38,7 @@ describe("the text of an output", () => {
   it("cuts long lines in the middle, less so if there are few", () => {
     const long = "word ".repeat(1_000);
     assert.match(outputText(long, "output"), /^word .{2000,3200} … [\d,]+ characters left out … .*word$/);
-    assert.ok(outputText(`${long}\n`.repeat(3) + rows(20).join("\n"), "output").length < 1_000);
-  });
-
-  it("is one line for a check that passes", () => {
-    const tap = ["✔ adds (1ms)", "✔ subtracts (1ms)", "ℹ tests 2", "ℹ pass 2", "ℹ fail 0", "ℹ duration_ms 40"].join(
-      "\n",
-    );
-    assert.equal(outputText(tap, "output"), "ℹ tests 2 · ℹ pass 2 · ℹ duration_ms 40");
-    const biome = "> pkg@1.0.0 check\n> biome check .\n\nChecked 22 files in 17ms. No fixes applied.";
-    assert.equal(outputText(biome, "output"), "Checked 22 files in 17ms. No fixes applied.");
-    assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "output"), "Found 0 warnings and 0 errors.");
-    const commit = "[main 45ffe0a] Release v0.8.0\n 3 files changed, 7 insertions(+)";
-    assert.match(
-      outputText(`${biome}\n${commit}`, "output"),
-      /applied\. · \[main 45ffe0a\] Release v0\.8\.0 · 3 files changed/,
-    );
-    assert.equal(outputText("a\nb\nFound 0 warnings and 0 errors.", "file"), "a\nb\nFound 0 warnings and 0 errors.");
+    assert.ok(outputText(`${long}\n`.repeat(3) + rows(20).join("\n"), "output").length < 1_500);
   });
 
   it("is whole for a check that fails", () => {

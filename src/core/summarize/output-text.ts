@@ -1,6 +1,6 @@
 /**
  * Writes what a tool printed for a summariser: short outputs whole, long ones by head and tail with the lines that report
- * errors, passing checks as one line, and encoded bytes as their size.
+ * errors, and encoded bytes as their size.
  */
 
 import { outputCues } from "./extractive-cues.ts";
@@ -19,11 +19,10 @@ const limits = {
   output: { head: 10, tail: 8, errors: 24 },
 } as const satisfies Record<string, LineLimits>;
 
-/** `of` is "file" for the text of a file, which is cut more, and in which no check passes. */
+/** `of` is "file" for the text of a file, which is cut more. */
 export function outputText(text: string, of: "file" | "output"): string {
-  const lines = withoutIndent(mergeRepeats(tidyLines(text)));
-  const passed = of === "file" ? null : passingLine(lines);
-  return passed ?? cutLines(lines, limits[isCode(lines) ? "code" : of]).join("\n");
+  const lines = withoutIndent(tidyLines(text));
+  return cutLines(lines, limits[isCode(lines) ? "code" : of]).join("\n");
 }
 
 /** Code mentions errors that did not happen, also when a command prints it. */
@@ -35,19 +34,20 @@ const isFilled = (line: string): boolean => /\S/.test(line);
 
 /** The lines of a text without escape codes, overwritten progress, trailing blanks and Node's debugger notices. */
 function tidyLines(text: string): readonly string[] {
-  const lines = withoutBlobs(text).replace(escapeCode, "").trimEnd().split(/\r?\n/);
+  const clean = withoutBlobs(text).replace(escapeCode, "").replace(debuggerNotice, "").replace(blankLines, "\n\n");
+  const lines = clean.trimEnd().split(/\r?\n/);
   const width = Math.max(lineCharsMin, Math.floor(lineCharsTotal / lines.length));
   return lines
     .map((line) => cutLine(line.slice(line.lastIndexOf("\r") + 1).trimEnd(), width))
-    .map((line) => line.replace(padding, "  ").replace(ruledLine, "$1$1$1"))
-    .filter((line) => !debuggerNotice.test(line));
+    .map((line) => line.replace(padding, "  ").replace(ruledLine, "$1$1$1"));
 }
 
 const escapeCode = /\x1b(?:\[[\d;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][AB0])/g;
+const debuggerNotice = /^(?:Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)(?:\s*\n|$)/gm;
+const blankLines = /\n(?:[ \t\r]*\n){2,}/g;
 /** Blanks that align columns, and lines that frame tables. */
 const padding = /(?<=\S) {3,}(?=\S)/g;
 const ruledLine = /([-=_─━*#.])\1{7,}/g;
-const debuggerNotice = /^(?:Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)$/;
 
 /** A line may have this many characters, or more if there are few lines. */
 const lineCharsMin = 300;
@@ -62,19 +62,6 @@ export function cutLine(line: string, width: number): string {
   const tail = Math.floor(width / 4);
   const [head, rest] = [line.slice(0, width - tail), line.slice(-tail)];
   return `${head.toWellFormed()} … ${plural(line.length - width, "character")} left out … ${rest.toWellFormed()}`;
-}
-
-/** Equal lines in a row become one with a count; blank lines in a row become one. */
-function mergeRepeats(lines: readonly string[]): readonly string[] {
-  const merged: string[] = [];
-  for (let at = 0, next = 0; at < lines.length; at = next) {
-    const line = lines[at] ?? "";
-    for (next = at + 1; next < lines.length && lines[next] === line; next++);
-    if (line !== "" || merged.length > 0)
-      merged.push(line === "" || next === at + 1 ? line : `${line} (×${next - at})`);
-  }
-  while (merged.at(-1) === "") merged.pop();
-  return merged;
 }
 
 /** The lines without the indentation that all of them have. */
@@ -121,32 +108,6 @@ function isErrorLine(line: string): boolean {
 
 /** False for an output without a line that reports an error. */
 export const reportsErrors = (text: string): boolean => tidyLines(text).some(isErrorLine);
-
-/** The counts of a check that passed; null if it failed, or is not a check. */
-function passingLine(lines: readonly string[]): string | null {
-  if (lines.length <= 2 || !lines.slice(-passingWithin).some((line) => passing.test(line))) return null;
-  if (lines.some(isErrorLine)) return null;
-  return lines
-    .filter((line) => passing.test(line) || count.test(line))
-    .slice(-countsMax)
-    .map((line) => line.trim())
-    .join(" · ");
-}
-
-/** A runner reports near its end. */
-const passingWithin = 20;
-const countsMax = 8;
-const passing = new RegExp(
-  [
-    String.raw`\b(?:no|0) (?:errors?|issues?|problems?|failures?|fixes)\b|\b\d+ (?:tests? )?(?:passed|passing)\b`,
-    String.raw`\b(?:pass|passed):? \d+$|\ball (?:\d+ )?(?:tests|checks) (?:have )?pass|test result: ok|✓ built in`,
-    String.raw`\bcompiled successfully|\bbuild (?:successful|succeeded|completed?)\b`,
-  ].join("|"),
-  "i",
-);
-/** Counts, and the commit that a hook's checks let through. */
-const count =
-  /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|duration\w*)[: ]+\d|^\[[^\]]{1,80} [\da-f]{7,40}\] |\d files? changed/i;
 
 /** A text with data URLs and encoded bytes replaced by their size. */
 export const withoutBlobs = (text: string): string =>
