@@ -195,11 +195,8 @@ async function zoomed(
 /** Where the fresh tail begins, with the calls of all its results. */
 function startOfTail(shown: readonly PromptItem[], tailCount: number): number {
   const newest = shown.filter(({ source }) => isMessage(source)).slice(-tailCount - tailLookback);
-  const start = tailStart(
-    newest.map(({ ties }) => ties),
-    tailCount,
-  );
-  return newest[start]?.position ?? shown.at(-1)?.position ?? 0;
+  const ties = newest.map((item) => item.ties);
+  return newest[tailStart(ties, tailCount)]?.position ?? shown.at(-1)?.position ?? 0;
 }
 
 /** What a cut keeps. Results next to it that lost their calls are dropped too, up to the floor. */

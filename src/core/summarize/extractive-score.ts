@@ -109,11 +109,8 @@ function tokensByTurn(statements: readonly Statement[]): ReadonlyMap<number, num
 
 /** The statements of such a message are quoted together. */
 function joinTurns(statements: readonly ScoredStatement[], turns: ReadonlySet<number>): void {
-  const byTurn = Map.groupBy(
-    statements.filter(({ typed, turn }) => typed && turns.has(turn)),
-    ({ turn }) => turn,
-  );
-  for (const together of byTurn.values()) {
+  const joined = statements.filter(({ typed, turn }) => typed && turns.has(turn));
+  for (const together of Map.groupBy(joined, ({ turn }) => turn).values()) {
     const all = new Set([...together.flatMap(({ needs }) => needs), ...together]);
     for (const statement of together) statement.needs = [...all].filter((other) => other !== statement);
   }
@@ -123,10 +120,8 @@ const opensList = (text: string): boolean => /[:：]$/u.test(text);
 
 function bonusOf({ form, worth, cues }: ReadStatement): number {
   if (form !== "prose" && !(form === "output" && worth > 1)) return 0;
-  return Math.min(
-    bonusMax,
-    [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0),
-  );
+  const bonus = [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0);
+  return Math.min(bonus, bonusMax);
 }
 
 function weightOf(term: Term, turnCount: number): number {

@@ -27,10 +27,8 @@ export function extract(passages: readonly Passage[], options: { readonly target
 
   const sentenceTokensMax = Math.max(sentenceTokensMin, Math.floor(target / 2));
   const split = passages.map((passage, place) => statementsOf(passage, place, sentenceTokensMax));
-  const statements = scoreStatements(
-    split.flatMap((each) => each.statements),
-    room,
-  );
+  const said = split.flatMap((each) => each.statements);
+  const statements = scoreStatements(said, room);
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
   const units: Unit[] = [];
