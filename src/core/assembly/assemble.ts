@@ -87,24 +87,20 @@ export interface AssemblyReport {
   readonly origins: readonly Origin[];
 }
 
-/** `within`: the summary of the context that it is shown in place of. */
-export type Origin =
-  | {
-      readonly kind: "summary";
-      readonly id: SummaryId;
-      readonly depth: number;
-      readonly tokens: number;
-      readonly within?: SummaryId;
-    }
+export type Origin = {
+  readonly tokens: number;
+  /** The summary of the context that it is shown in place of. */
+  readonly within?: SummaryId;
+} & (
+  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
   | {
       readonly kind: "message";
       readonly id: MessageId;
       readonly role: Message["role"];
       readonly part: "older" | "tail";
-      readonly tokens: number;
-      readonly within?: SummaryId;
     }
-  | { readonly kind: "note"; readonly tokens: number };
+  | { readonly kind: "note" }
+);
 
 export async function assemble(store: Store, request: AssembleRequest): Promise<Assembly> {
   const window = await readWindow(store, request);
@@ -206,11 +202,8 @@ async function zoomed(
 /** Where the fresh tail begins, with the calls of all its results. */
 function startOfTail(shown: readonly PromptItem[], tailCount: number): number {
   const newest = shown.filter(({ source }) => isMessage(source)).slice(-tailCount - tailLookback);
-  const start = tailStart(
-    newest.map(({ ties }) => ties),
-    tailCount,
-  );
-  return newest[start]?.position ?? shown.at(-1)?.position ?? 0;
+  const ties = newest.map((item) => item.ties);
+  return newest[tailStart(ties, tailCount)]?.position ?? shown.at(-1)?.position ?? 0;
 }
 
 /** What a cut keeps. Results next to it that lost their calls are dropped too, up to the floor. */

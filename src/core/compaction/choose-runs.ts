@@ -62,10 +62,6 @@ export function strictRules(settings: Settings, budget: number): Rules {
   };
 }
 
-/** How deep to condense between turns. */
-export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
-  incrementalMaxDepth === -1 ? Number.POSITIVE_INFINITY : incrementalMaxDepth;
-
 /** A raw message that could be folded, and its calls and results. */
 export interface Candidate {
   readonly tokens: number;
@@ -111,36 +107,23 @@ export function condensedRuns(
   rules: Rules,
   isLeftAlone: (run: readonly ContextItem[]) => boolean = () => false,
 ): readonly (readonly ContextItem[])[] {
-  const groups = groupByDepth(context);
-  const depths = [...new Set(groups.map((group) => group.depth))].toSorted((a, b) => a - b);
-  for (const depth of depths) {
+  const byDepth = Map.groupBy(stretchesOf(context), ([first]) => first?.depth ?? -1);
+  for (const [depth, stretches] of [...byDepth].toSorted(([a], [b]) => a - b)) {
+    if (depth === -1) continue;
     if (depth + 1 > rules.depthMax) break;
     const fanout = depth === 0 ? rules.leafFanout : rules.condensedFanout;
-    const runs = groups
-      .filter((group) => group.depth === depth)
-      .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.condensedChunkTokens))
+    const runs = stretches
+      .flatMap((items) => cutIntoRuns(items, fanout, rules.condensedChunkTokens))
       .filter((run) => !isLeftAlone(run));
     if (runs.length > 0) return runs;
   }
   return [];
 }
 
-/** Adjacent summaries of one depth. */
-interface DepthGroup {
-  readonly depth: number;
-  readonly items: ContextItem[];
-}
-
-function groupByDepth(context: readonly ContextItem[]): readonly DepthGroup[] {
-  const groups: DepthGroup[] = [];
-  let depthBefore: number | null = null;
-  for (const item of context) {
-    const depth = item.kind === "summary" ? item.depth : null;
-    if (depth !== null && depth === depthBefore) groups.at(-1)?.items.push(item);
-    else if (depth !== null) groups.push({ depth, items: [item] });
-    depthBefore = depth;
-  }
-  return groups;
+/** Adjacent items of one depth. */
+function stretchesOf(context: readonly ContextItem[]): readonly (readonly ContextItem[])[] {
+  const starts = context.flatMap(({ depth }, at) => (depth === context[at - 1]?.depth ? [] : [at]));
+  return starts.map((start, nth) => context.slice(start, starts[nth + 1]));
 }
 
 /** Runs of at least `fanout` items, longer while they fit the chunk. Leftovers wait until there are enough. */

@@ -9,7 +9,7 @@ import type { CompactionRecord, Conversation, ConversationId } from "../model/ty
 import type { SummarizeDeps } from "../summarize/summarize.ts";
 import { createFoldRun, type FoldRequest } from "./fold-run.ts";
 import { Passes, type PassDeps, type PassesEnd, type PassReport, type PassRequest } from "./passes.ts";
-import { depthMaxBetweenTurns, rulesOf, strictRules, type Rules } from "./choose-runs.ts";
+import { rulesOf, strictRules, type Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
 import { elapsedMs } from "../base/time.ts";
@@ -89,8 +89,8 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
     const onRefusal = request.onRefusal ?? (mode === "until_under" ? "extract" : "wait");
     const foldRun = createFoldRun(deps, { ...request, onRefusal });
     work = new Passes({ ...deps, foldRun }, request, pressure);
-    const bounds = boundsOf(request, pressure, before);
-    outcome = chosen === null ? { kind: "idle" } : await runMode(work, chosen, deps.settings, bounds);
+    const task = { request, pressure, conversation: before };
+    outcome = chosen === null ? { kind: "idle" } : await runMode(work, chosen, deps.settings, task);
   } catch (error) {
     if (error instanceof LcmError && (error.code === "not_found" || error.code === "invalid")) throw error;
     // A full disk, a lock held for ever, a bug in an adapter: the host continues, and gets the message.
@@ -117,30 +117,25 @@ export function modeOf(settings: Settings, request: CompactRequest, pressure: Du
   return isIdle ? null : request.mode;
 }
 
-interface Bounds extends Pick<CompactRequest, "force">, Pick<Due, "budget" | "targetTokens" | "thresholdTokens"> {
-  readonly isDue: boolean;
-  readonly contextMessages: number;
+interface Task {
+  readonly request: CompactRequest;
+  readonly pressure: Due;
+  readonly conversation: Conversation;
 }
-
-export const boundsOf = (request: CompactRequest, pressure: Due, { totals }: Conversation): Bounds => ({
-  force: request.force ?? false,
-  budget: pressure.budget,
-  thresholdTokens: pressure.thresholdTokens,
-  isDue: request.mode === "due",
-  targetTokens: request.mode === "due" ? pressure.targetTokens : (request.targetTokens ?? pressure.thresholdTokens),
-  contextMessages: totals.contextMessages,
-});
 
 export async function runMode(
   work: Passes,
   mode: CompactionRecord["mode"],
   settings: Settings,
-  { force = false, targetTokens, thresholdTokens, budget, isDue, contextMessages }: Bounds,
+  { request, pressure, conversation }: Task,
 ): Promise<CompactOutcome> {
-  const rules = rulesOf(settings, force, budget);
+  const { budget, thresholdTokens } = pressure;
+  const isDue = request.mode === "due";
+  const targetTokens = isDue ? pressure.targetTokens : (request.targetTokens ?? thresholdTokens);
+  const rules = rulesOf(settings, request.force ?? false, budget);
   switch (mode) {
     case "incremental": {
-      const depthMax = depthMaxBetweenTurns(settings);
+      const depthMax = settings.incrementalMaxDepth === -1 ? rules.depthMax : settings.incrementalMaxDepth;
       return (await work.foldLeaves(rules, 1)) ?? (await work.condense({ ...rules, depthMax })) ?? settled;
     }
     case "sweep": {
@@ -153,7 +148,7 @@ export async function runMode(
     }
     case "until_under": {
       work.aim = { ...work.aim, targetTokens, newestAbove: budget };
-      const tailMax = Math.min(settings.freshTailCount, contextMessages);
+      const tailMax = Math.min(settings.freshTailCount, conversation.totals.contextMessages);
       return await sweepUntilUnder(work, rules, strictRules(settings, budget), tailMax);
     }
   }

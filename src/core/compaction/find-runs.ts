@@ -29,13 +29,14 @@ const lookahead = 32;
 /** `keptTokens`: how much of the newest raw messages is left alone beside the fresh tail. */
 type FinderRules = Rules & { readonly keptTokens?: number };
 
-/** Goes forward from the oldest raw message, or backward from what is kept. */
+/**
+ * Goes forward from the oldest raw message, or backward from what is kept. The finder returns null if there is no run
+ * left. Runs do not overlap, so it must be called for one at a time.
+ */
 export function createLeafFinder(store: Contexts, conversation: ConversationId, given: FinderRules, from: End) {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
-  let turn: Promise<unknown> = Promise.resolve();
-
-  const find = async (chunkTokens: number): Promise<LeafRun | null> => {
+  return async (chunkTokens: number): Promise<LeafRun | null> => {
     const rules = { ...given, chunkTokens };
     before ??= await tailOrdinal(store, conversation, rules.freshTailCount, rules.keptTokens);
     for (;;) {
@@ -56,14 +57,6 @@ export function createLeafFinder(store: Contexts, conversation: ConversationId, 
       else before = used[0]?.ordinal ?? edge;
       if (run !== null) return run;
     }
-  };
-  return {
-    /** Null if there is none left. Runs do not overlap. One at a time: several workers share one frontier. */
-    next(chunkTokens = given.chunkTokens): Promise<LeafRun | null> {
-      const run = turn.then(async () => await find(chunkTokens));
-      turn = run.catch(() => undefined); // The caller of this `next` gets the error.
-      return run;
-    },
   };
 }
 

@@ -81,8 +81,7 @@ export class Passes {
   readonly #deps: PassDeps;
   readonly #request: PassRequest;
   readonly #passesMax: number;
-  /** How much the passes under way will save if their summaries come out at their target length. */
-  #expectedSavings = 0;
+  readonly #underWay = new Set<Run>();
   #ended: PassesEnd | null = null;
 
   constructor(deps: PassDeps, request: PassRequest, { promptTokens: tokens }: Pick<Due, "promptTokens">) {
@@ -100,14 +99,14 @@ export class Passes {
   async foldLeaves(rules: Rules, leavesMax = Number.POSITIVE_INFINITY): Promise<PassesEnd | null> {
     const from = this.#foldFrom();
     const keptTokens = from === "newest" ? this.aim.keptTokens : 0;
-    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, { ...rules, keptTokens }, from);
+    const findLeaf = createLeafFinder(this.#deps.store, this.#request.conversation, { ...rules, keptTokens }, from);
     await this.#passOn(leavesMax, async () => {
       for (;;) {
         const { forgets } = await this.#conversation();
-        const run = await finder.next(this.#chunkTokens(rules));
-        if (run === null) return null;
-        if (this.#isLeftAlone(run.items, 0, rules)) continue;
-        return { ...runOf(run.items, 0, rules), messages: run.messages, forgets };
+        const found = await findLeaf(this.#chunkTokens(rules));
+        if (found === null) return null;
+        const run = runOf(found.items, rules);
+        if (!this.#isLeftAlone(run)) return { ...run, messages: found.messages, forgets };
       }
     });
     return this.#ended;
@@ -120,13 +119,12 @@ export class Passes {
     if (this.tokens <= this.aim.condensingAbove) return this.#ended;
     while (!this.#hasEnded()) {
       const window = await store.context(conversation, { limit: condensingItems, keep: this.#foldFrom() });
-      const runs = [...condensedRuns(window, rules, (run) => this.#isLeftAlone(run, depthAbove(run), rules))];
+      const runs = [...condensedRuns(window, rules, (items) => this.#isLeftAlone(runOf(items, rules)))];
       const passesBefore = this.reports.length;
       await this.#passOn(runs.length, async () => {
         const { forgets } = await this.#conversation();
         const items = runs.shift();
-        if (items === undefined) return null;
-        return { ...runOf(items, depthAbove(items), rules), messages: [], forgets };
+        return items === undefined ? null : { ...runOf(items, rules), messages: [], forgets };
       });
       if (this.reports.length === passesBefore) break;
     }
@@ -140,9 +138,14 @@ export class Passes {
   /** The last chunk before the target is as long as it must be, but at least half a chunk: short leaves say little. */
   #chunkTokens({ chunkTokens, leafTargetTokens, leafMinTokens }: Rules): number {
     if (!this.aim.isInOrder) return chunkTokens;
-    const missing = this.tokens - this.#expectedSavings - this.aim.targetTokens;
+    const missing = this.#expectedTokens() - this.aim.targetTokens;
     const enough = missing + leafTargetTokens + summaryOverheadTokens;
     return Math.min(chunkTokens, Math.max(chunkTokens / 2, leafMinTokens, enough));
+  }
+
+  /** Once the passes under way are done, if their summaries come out at their target length. */
+  #expectedTokens(): number {
+    return [...this.#underWay].reduce((tokens, run) => tokens - savingsOf(run, run.targetTokens), this.tokens);
   }
 
   #hasEnded(): boolean {
@@ -157,8 +160,8 @@ export class Passes {
     return conversation;
   }
 
-  #isLeftAlone(run: readonly ContextItem[], depth: number, rules: Rules): boolean {
-    return this.#deps.leftAlone.has(runKey(run, targetTokensOf(rules, depth, sumTokens(run))));
+  #isLeftAlone(run: Pick<Run, "items" | "targetTokens">): boolean {
+    return this.#deps.leftAlone.has(runKey(run));
   }
 
   /**
@@ -167,21 +170,15 @@ export class Passes {
    */
   async #passOn(most: number, next: () => Promise<Run | null>): Promise<void> {
     const passesMax = Math.min(this.#passesMax, this.reports.length + most);
-    const isEnough = (): boolean => this.tokens - this.#expectedSavings <= this.aim.targetTokens;
-    const mayStart = (underWay: number): boolean =>
-      !this.#hasEnded() && !isEnough() && this.reports.length + underWay < passesMax;
     const start = async (): Promise<Run | null> => {
-      const run = await next();
-      if (run !== null) this.#expectedSavings += savingsOf(run, run.targetTokens);
+      if (this.#hasEnded() || this.#expectedTokens() <= this.aim.targetTokens) return null;
+      const run = this.reports.length + this.#underWay.size < passesMax ? await next() : null;
+      if (run !== null) this.#underWay.add(run);
       return run;
     };
     const workers = this.aim.isInOrder ? 1 : this.#deps.settings.summaryConcurrency;
-    await inParallel(workers, mayStart, start, async (run) => {
-      try {
-        await this.#pass(run);
-      } finally {
-        this.#expectedSavings -= savingsOf(run, run.targetTokens);
-      }
+    await inParallel(workers, start, async (run) => {
+      await this.#pass(run).finally(() => this.#underWay.delete(run));
     });
   }
 
@@ -198,31 +195,25 @@ export class Passes {
       }
       case "incompressible":
         if (leftAlone.size >= leftAloneMax) leftAlone.clear();
-        leftAlone.add(runKey(run.items, run.targetTokens));
+        leftAlone.add(runKey(run));
         return;
       case "stale":
         this.stale += 1;
         return;
       case "folded": {
-        const { tokens, level, summary } = outcome;
-        const report = {
-          depth: run.depth,
-          sources: run.items.length,
-          sourceTokens: run.tokens,
-          tokens,
-          level,
-          summary,
-        };
+        const { kind: _, ...made } = outcome;
+        const report = { depth: run.depth, sources: run.items.length, sourceTokens: run.tokens, ...made };
         this.reports.push(report);
-        this.tokens -= savingsOf(run, tokens);
+        this.tokens -= savingsOf(run, made.tokens);
         onPass?.(report);
       }
     }
   }
 }
 
-const runOf = (items: readonly ContextItem[], depth: number, rules: Rules) => {
+const runOf = (items: readonly ContextItem[], rules: Rules) => {
   const tokens = sumTokens(items);
+  const depth = (items[0]?.depth ?? -1) + 1;
   return { items, depth, tokens, rules, targetTokens: targetTokensOf(rules, depth, tokens) };
 };
 
@@ -230,43 +221,29 @@ const runOf = (items: readonly ContextItem[], depth: number, rules: Rules) => {
 const savingsOf = ({ depth, items, tokens }: Run, summaryTokens: number): number =>
   tokens - summaryTokens - summaryOverheadTokens * (depth === 0 ? 1 : 1 - items.length);
 
-/** The depth of the summary that a run of summaries is condensed into. */
-const depthAbove = (run: readonly ContextItem[]): number => (run[0]?.depth ?? 0) + 1;
-
 /** Includes the target: a run that could not be shortened to one length may be shortened to another. */
-const runKey = (run: readonly ContextItem[], targetTokens: number): string =>
-  `${run[0]?.id}…${run.at(-1)?.id} to ${targetTokens}`;
+const runKey = ({ items, targetTokens }: Pick<Run, "items" | "targetTokens">): string =>
+  `${items[0]?.id}…${items.at(-1)?.id} to ${targetTokens}`;
 
 /** Beyond this the set is cleared, and each run is tried once more. */
 const leftAloneMax = 10_000;
 
-/**
- * Workers take items until there are none or no more may be started; the first error stops all of them. Items are taken
- * one after the other, each with what the ones before it are expected to do.
- */
+/** Workers start items, one after the other, until there are none; the first error stops all of them. */
 async function inParallel<T>(
   workers: number,
-  mayStart: (underWay: number) => boolean,
-  next: () => Promise<T | null>,
+  start: () => Promise<T | null>,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
   const failures: unknown[] = [];
-  let underWay = 0;
   let turn: Promise<unknown> = Promise.resolve();
-  const take = async (): Promise<T | null> => {
-    const item = failures.length === 0 && mayStart(underWay) ? await next() : null;
-    if (item !== null) underWay += 1;
-    return item;
-  };
   const worker = async (): Promise<void> => {
-    for (let item = await taken(); item !== null; item = await taken()) {
-      await work(item).finally(() => (underWay -= 1));
+    for (;;) {
+      const started = turn.then(async () => (failures.length === 0 ? await start() : null));
+      turn = started.catch(() => undefined); // The worker that starts it gets the error.
+      const item = await started;
+      if (item === null) return;
+      await work(item);
     }
-  };
-  const taken = async (): Promise<T | null> => {
-    const item = turn.then(take);
-    turn = item.catch(() => undefined); // The worker that takes it gets the error.
-    return await item;
   };
   const watched = async (): Promise<void> => await worker().catch((error: unknown) => void failures.push(error));
   await Promise.all(Array.from({ length: workers }, watched));

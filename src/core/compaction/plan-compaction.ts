@@ -1,6 +1,6 @@
 /** Predicts the passes of a compaction: makes the same ones over a copy of the context, without calling a model. */
 
-import { boundsOf, modeOf, runMode, type CompactRequest } from "./compact.ts";
+import { modeOf, runMode, type CompactRequest } from "./compact.ts";
 import type { ContextItem, Conversation, ConversationId, SummaryId } from "../model/types.ts";
 import { Passes, type PassDeps, type PassReport } from "./passes.ts";
 import type { FoldRun } from "./fold-run.ts";
@@ -10,6 +10,7 @@ import { askableTokensMin } from "../summarize/summarize.ts";
 import { readTokensOf } from "../summarize/source-text.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
+import { countBelow } from "../base/increasing.ts";
 import { due, type Due } from "./due.ts";
 
 /** What a compaction would do if every summary came out at its target length. */
@@ -41,7 +42,7 @@ export async function planCompaction(deps: PlanDeps, request: CompactRequest): P
   const { readTokens, ...copy } = await copyContext(store, conversation, request.signal);
   const settings = { ...deps.settings, summaryConcurrency: 1 };
   const work = new Passes({ ...copy, settings, leftAlone: new Set(leftAlone) }, request, pressure);
-  if (mode !== null) await runMode(work, mode, settings, boundsOf(request, pressure, conversation));
+  if (mode !== null) await runMode(work, mode, settings, { request, pressure, conversation });
   request.signal?.throwIfAborted();
   const passes = work.reports.map(({ depth, sources, sourceTokens, tokens, summary }) => {
     return { depth, sources, sourceTokens, targetTokens: tokens, ...readTokens(summary) };
@@ -105,7 +106,7 @@ class ContextCopy {
   }
 
   read({ after = -Infinity, before = Infinity, kind, limit = Infinity, keep = "oldest" }: ContextWindow = {}) {
-    const [first, end] = [this.#slotAfter(after), this.#slotAfter(before - 1)];
+    const [first, end] = [countBelow(this.#ordinals, after + 1), countBelow(this.#ordinals, before)];
     const found: ContextItem[] = [];
     for (let at = 0; at < end - first && found.length < limit; at++) {
       const item = this.#slots[keep === "oldest" ? first + at : end - 1 - at] ?? null;
@@ -115,19 +116,8 @@ class ContextCopy {
   }
 
   fold(run: readonly ContextItem[], summary: ContextItem): void {
-    const [first, end] = [this.#slotAfter(summary.ordinal - 1), this.#slotAfter(run.at(-1)?.ordinal ?? 0)];
-    this.#slots.fill(null, first, end);
+    const first = countBelow(this.#ordinals, summary.ordinal);
+    this.#slots.fill(null, first, countBelow(this.#ordinals, (run.at(-1)?.ordinal ?? 0) + 1));
     this.#slots[first] = summary;
-  }
-
-  /** The first slot with a larger ordinal. */
-  #slotAfter(ordinal: number): number {
-    let [low, high] = [0, this.#ordinals.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#ordinals[middle] ?? 0) <= ordinal) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

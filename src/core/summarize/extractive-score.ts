@@ -109,11 +109,8 @@ function tokensByTurn(statements: readonly Statement[]): ReadonlyMap<number, num
 
 /** The statements of such a message are quoted together. */
 function joinTurns(statements: readonly ScoredStatement[], turns: ReadonlySet<number>): void {
-  const byTurn = Map.groupBy(
-    statements.filter(({ typed, turn }) => typed && turns.has(turn)),
-    ({ turn }) => turn,
-  );
-  for (const together of byTurn.values()) {
+  const joined = statements.filter(({ typed, turn }) => typed && turns.has(turn));
+  for (const together of Map.groupBy(joined, ({ turn }) => turn).values()) {
     const all = new Set([...together.flatMap(({ needs }) => needs), ...together]);
     for (const statement of together) statement.needs = [...all].filter((other) => other !== statement);
   }
@@ -123,10 +120,8 @@ const opensList = (text: string): boolean => /[:：]$/u.test(text);
 
 function bonusOf({ form, worth, cues }: ReadStatement): number {
   if (form !== "prose" && !(form === "output" && worth > 1)) return 0;
-  return Math.min(
-    bonusMax,
-    [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0),
-  );
+  const bonus = [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0);
+  return Math.min(bonus, bonusMax);
 }
 
 function weightOf(term: Term, turnCount: number): number {
@@ -185,8 +180,9 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
   const newest = new Map<string, ScoredStatement>();
   for (const later of statements) {
     const words = later.terms.filter((term) => wordWeight(term) > 0);
-    const before = newest.get(words.map((term) => term.shown).join(" "));
-    if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
+    const key = words.map((term) => term.shown).join(" ");
+    const before = newest.get(key);
+    if (words.length > 0) newest.set(key, later);
     if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.05);
 
     const met: number[] = [];
@@ -263,7 +259,7 @@ class Vocabulary {
       const { term, cue } = this.#lookUp(spelling);
       if (cue !== undefined) cues.add(cue);
       if (term === null) continue;
-      if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
+      if (at > 0 && term.kind === "word") term[/^\p{Lu}/u.test(spelling) ? "capital" : "plain"]++;
       meet(term);
     }
     if (statement.form === "prose") {
@@ -292,7 +288,7 @@ class Vocabulary {
   *#unspacedTerms(run: string): Generator<Term> {
     const letters = run.replace(/^[「『《“]/u, "");
     if (letters !== run && letters.length <= quotedCharsMax) yield this.#term(letters, "name", letters, 1);
-    for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1);
+    for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, /^\p{sc=Hira}+$/u.test(pair) ? 0.1 : 1);
   }
 
   #term(key: string, kind: TermKind, shown: string, weight: number): Term {
@@ -304,9 +300,6 @@ class Vocabulary {
     return term;
   }
 }
-
-const isHiragana = (text: string): boolean => /^\p{sc=Hira}+$/u.test(text);
-const isCapital = (word: string): boolean => /^\p{Lu}/u.test(word);
 
 function kindOf(spelling: string): TermKind {
   if (/\p{N}/u.test(spelling)) return /\p{L}|[_/#@]/u.test(spelling) ? "code" : "number";

@@ -89,30 +89,25 @@ export function statementsOf(passage: Passage, place: number, sentenceTokensMax:
 
 type Traits = Omit<Statement, "text" | "tokens">;
 
-function createCollector(sentenceTokensMax: number): {
-  readonly statements: readonly Statement[];
-  add(text: string, traits: Traits): void;
-} {
+/** Lines of output that differ only in numbers are merged: the last of them is kept, with a count. */
+function createCollector(sentenceTokensMax: number) {
   const statements: Statement[] = [];
   const outputs = new Map<string, { at: number; times: number }>();
-  const push = (text: string, traits: Traits): void => {
+  const add = (text: string, traits: Traits): void => {
+    const shape = text.replace(/\d+|\b[0-9a-f]{8,}\b/gi, "#");
+    const known = traits.form === "output" && text.length <= repeatCharsMax ? outputs.get(shape) : undefined;
+    const before = statements[known?.at ?? -1];
+    if (known !== undefined && before !== undefined) {
+      known.times++;
+      const counted = `${text} (×${known.times})`;
+      statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted) };
+      return;
+    }
+    if (traits.form === "output") outputs.set(shape, { at: statements.length, times: 1 });
     for (const piece of piecesOf(text.replace(forgedLabel, "\\$&"), sentenceTokensMax))
       statements.push({ ...traits, text: piece, tokens: estimateTokens(piece) });
   };
-  /** Lines that differ only in numbers are merged: the last of them is kept, with a count. */
-  const pushOutput = (text: string, traits: Traits): void => {
-    const shape = text.replace(/\d+|\b[0-9a-f]{8,}\b/gi, "#");
-    const known = outputs.get(shape);
-    const before = statements[known?.at ?? -1];
-    if (known === undefined || before === undefined || text.length > repeatCharsMax) {
-      outputs.set(shape, { at: statements.length, times: 1 });
-      return push(text, traits);
-    }
-    known.times++;
-    const counted = `${text} (×${known.times})`;
-    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted) };
-  };
-  return { statements, add: (text, traits) => (traits.form === "output" ? pushOutput : push)(text, traits) };
+  return { statements, add };
 }
 
 interface LineFacts {

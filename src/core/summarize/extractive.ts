@@ -27,10 +27,8 @@ export function extract(passages: readonly Passage[], options: { readonly target
 
   const sentenceTokensMax = Math.max(sentenceTokensMin, Math.floor(target / 2));
   const split = passages.map((passage, place) => statementsOf(passage, place, sentenceTokensMax));
-  const statements = scoreStatements(
-    split.flatMap((each) => each.statements),
-    room,
-  );
+  const said = split.flatMap((each) => each.statements);
+  const statements = scoreStatements(said, room);
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
   const units: Unit[] = [];
@@ -137,9 +135,7 @@ function choose(statements: readonly ScoredStatement[], units: Unit[], room: num
 
 /** The beginning of the most informative statement, if not even one fits whole. */
 function cutToFit(statements: readonly ScoredStatement[], room: number): string {
-  let best = statements[0];
-  for (const statement of statements)
-    if (valueOf(statement) > (best === undefined ? 0 : valueOf(best))) best = statement;
+  const [best] = statements.toSorted((one, other) => valueOf(other) - valueOf(one));
   let text = best?.text ?? "";
   while (text !== "" && estimateTokens(` ${text}`) > room) {
     const cut = text.slice(0, cutAt(text, Math.floor(text.length / 2)));
