@@ -294,10 +294,10 @@ describe("source text of calls and results", () => {
     assert.equal(readPlain({ role: "user", content: "Ran `npm test`\n```\nboom\n```" }), ran);
     assert.equal(
       readPlain(
-        { role: "user", content: "<bash-input>npm test</bash-input>" },
+        { role: "user", content: "<bash-input>npm test < a.txt</bash-input>" },
         { role: "user", content: "<bash-stdout>boom</bash-stdout><bash-stderr></bash-stderr>" },
       ),
-      "[user · ran a command] $ npm test\n\n[user · ran a command] boom",
+      "[user · ran a command] $ npm test < a.txt\n\n[user · ran a command] boom",
     );
     assert.equal(
       readPlain({ role: "user", content: "Ran `npm test` and it failed" }),
@@ -358,7 +358,9 @@ describe("source text of anything", () => {
         assert.equal(shown, sourceText(messagePassages(messages, "UTC")));
         const lines = shown.split("\n").length;
         const parts = messages.reduce((sum, each) => sum + each.parts.length + 1, 0);
-        const source = messages.reduce((sum, each) => sum + each.text.length + (each.envelope?.length ?? 0), 0);
+        const source = messages
+          .flatMap(({ text, envelope, parts: all }) => [text, envelope, ...all.map(({ metadata }) => metadata)])
+          .reduce((sum, kept) => sum + (kept?.length ?? 0), 0);
         assert.ok(shown.length <= source + 100 * parts + 6 * lines, shown);
       }),
     );
