@@ -58,7 +58,7 @@ describe("lcm describe", () => {
     );
     assert.match(run.stdout, /tokens +1,\d+; covers 1,4\d\d messages with 1\d\d,\d+ tokens\n/);
     assert.match(run.stdout, /made from {2}10 summaries\n/);
-    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +154 \\(18,\\d+\\) +09-07…09-10 `));
+    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +154 \\(18,\\d+\\) +09-07…09-10 .*The gateway`));
     assert.match(notesOf(run), new RegExp(`\`lcm expand ${root}\``));
     const { manifest, summary } = ok(place, "describe", root, "--json").json;
     assert.equal(manifest.rows.length, summary.descendants);

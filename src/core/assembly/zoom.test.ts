@@ -143,33 +143,6 @@ describe("a context smaller than it need be", () => {
     assert.equal(new Set(places.flatMap(({ within }) => within ?? [])).size, report.finer.items);
   });
 
-  it("stays as it is until it has grown by a step, turn after turn", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer({ min: 60, max: 200 }),
-        fc.integer({ min: 6_000, max: 60_000 }),
-        async (turns, budget) => {
-          const { lcm, id, live } = await folded(turns);
-          let before: readonly HostMessage[] = [];
-          let changes = 0;
-          const start = await tokensOf(lcm, id);
-          for (let turn = 0; turn < 60; turn++) {
-            await live(1);
-            const { messages, report } = await lcm.assemble(id, { budget });
-            assert.ok(report.tokens <= budget);
-            const isSame = before.every((message, at) => JSON.stringify(message) === JSON.stringify(messages[at]));
-            if (!isSame) changes += 1;
-            before = messages;
-          }
-          const steps = Math.ceil(((await tokensOf(lcm, id)) - start) / (budget / 8));
-          assert.ok(changes <= steps, `${changes} changes in ${steps} steps`);
-          await lcm.close();
-        },
-      ),
-      { numRuns: 12 },
-    );
-  });
-
   it("stays small if somebody asked for it, or a prompt was rejected, until a sweep is due by itself", async () => {
     for (const request of [{ mode: "sweep" }, { mode: "until_under", targetTokens: 1_500 }] as const) {
       const { lcm, id, live } = await folded(120);
@@ -192,25 +165,6 @@ describe("a context smaller than it need be", () => {
     const request = { conversation: id, mode: "until_under", budget: 64_000, targetTokens: 16_000 } as const;
     assert.deepEqual((await lcm.compact(request)).outcome, { kind: "under", targetTokens: 16_000 });
     assert.ok((await tokens()) < before / 4);
-  });
-
-  it("does not follow a budget that varies around the stored one", async () => {
-    const { lcm, id, live } = await folded(150);
-    for (const budget of [16_000, 33_086, 43_086]) {
-      await lcm.store.setPromptBudget(id, budget);
-      let [before, changes] = [(await lcm.assemble(id)).messages, 0];
-      const start = await tokensOf(lcm, id);
-      for (let turn = 0; turn < 40; turn++) {
-        await live(1);
-        const varied = Math.round(budget * (0.97 + 0.06 * ((turn * 0.618) % 1)));
-        const { messages, report } = await lcm.assemble(id, { budget: varied });
-        assert.ok(report.tokens <= varied);
-        if (!before.every((message, at) => JSON.stringify(message) === JSON.stringify(messages[at]))) changes += 1;
-        before = messages;
-      }
-      const steps = Math.ceil(((await tokensOf(lcm, id)) - start) / (budget / 8));
-      assert.ok(changes <= steps, `${changes} changes in ${steps} steps at ${budget}`);
-    }
   });
 
   it("is not shown finer where a source is missing, or where the target is 0", async () => {
@@ -237,5 +191,53 @@ describe("a context smaller than it need be", () => {
     };
     const [shorter, longer] = [await reads(150), await reads(600)];
     assert.ok(longer <= shorter + 16, `${shorter} and ${longer} summaries`);
+  });
+});
+
+describe("guarantee 15: finer texts stay as they are between compactions", () => {
+  it("until the context has grown by a step, turn after turn", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 60, max: 200 }),
+        fc.integer({ min: 6_000, max: 60_000 }),
+        async (turns, budget) => {
+          const { lcm, id, live } = await folded(turns);
+          let before: readonly HostMessage[] = [];
+          let changes = 0;
+          const start = await tokensOf(lcm, id);
+          for (let turn = 0; turn < 60; turn++) {
+            await live(1);
+            const { messages, report } = await lcm.assemble(id, { budget });
+            assert.ok(report.tokens <= budget);
+            const isSame = before.every((message, at) => JSON.stringify(message) === JSON.stringify(messages[at]));
+            if (!isSame) changes += 1;
+            before = messages;
+          }
+          const steps = Math.ceil(((await tokensOf(lcm, id)) - start) / (budget / 8));
+          assert.ok(changes <= steps, `${changes} changes in ${steps} steps`);
+          await lcm.close();
+        },
+      ),
+      { numRuns: 12 },
+    );
+  });
+
+  it("with a budget that varies around the stored one", async () => {
+    const { lcm, id, live } = await folded(150);
+    for (const budget of [16_000, 33_086, 43_086]) {
+      await lcm.store.setPromptBudget(id, budget);
+      let [before, changes] = [(await lcm.assemble(id)).messages, 0];
+      const start = await tokensOf(lcm, id);
+      for (let turn = 0; turn < 40; turn++) {
+        await live(1);
+        const varied = Math.round(budget * (0.97 + 0.06 * ((turn * 0.618) % 1)));
+        const { messages, report } = await lcm.assemble(id, { budget: varied });
+        assert.ok(report.tokens <= varied);
+        if (!before.every((message, at) => JSON.stringify(message) === JSON.stringify(messages[at]))) changes += 1;
+        before = messages;
+      }
+      const steps = Math.ceil(((await tokensOf(lcm, id)) - start) / (budget / 8));
+      assert.ok(changes <= steps, `${changes} changes in ${steps} steps at ${budget}`);
+    }
   });
 });

@@ -26,7 +26,7 @@ export function roomFor(contextTokens: number, targetTokens: number, budget: num
   return step > 0 ? Math.max(0, Math.floor((targetTokens - contextTokens) / step)) * step : 0;
 }
 
-/** Whether prompts are to stay as small as the last compaction made them: somebody asked for it, or a prompt was rejected. */
+/** Whether prompts must stay as small as the last compaction made them: somebody asked for it, or a prompt was rejected. */
 export async function isKeptSmall(store: Pick<Store, "compactions">, conversation: ConversationId): Promise<boolean> {
   const [last] = await store.compactions(conversation, 1);
   return last !== undefined && (last.asked || last.mode === "until_under");

@@ -96,7 +96,7 @@ function readMessage(message: Message): ReadMessage {
   };
 }
 
-/** Stand for a missing id, so that a result without one answers no call, least of all one without one. */
+/** Placeholders for missing ids: a result without an id must not match a call without an id. */
 const noCall = "\0result";
 const noId = "\0call";
 
@@ -130,7 +130,7 @@ interface Links {
   readonly callOf: ReadonlyMap<Result, Call>;
   /** The numbers of calls that were open together. */
   readonly numbers: ReadonlyMap<Call | undefined, number>;
-  /** Said of a call whose result is not shown by itself: it has none, or an empty one. */
+  /** Added to a call that has no result, or an empty one, which is not shown by itself. */
   readonly noteOn: (call: Call) => string;
 }
 

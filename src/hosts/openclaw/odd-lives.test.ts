@@ -442,6 +442,30 @@ describe("a prompt", () => {
     });
   });
 
+  it("that was rejected with finer texts gets smaller although nothing is folded, and stays so", async () => {
+    await inWorld(async (world) => {
+      const transcript = begin("s1");
+      talk(
+        transcript,
+        ["one", "two", "three", "four"].map((word) => `${word} ${"of many words ".repeat(40)}`),
+      );
+      const reader = readerOf(new Map([["s1", eventsOf(transcript)]]));
+      const engine = world.engine(reader);
+      await engine.bootstrap(callOf(placeIn("s1")));
+      const [kept] = await keptOf(world);
+      await fold(world, kept?.id ?? assert.fail("it was stored"), 6, "in short, one to three");
+      const prompt = async () => wordsIn((await world.engine(reader).assemble(promptOf(placeIn("s1")))).messages);
+      assert.match(await prompt(), /asked of one[^]*told of four/);
+      const overflow = { compactionTarget: "budget" as const, force: true, tokenBudget: 30_000 };
+      const answer = await engine.compact({ ...callOf(placeIn("s1")), ...overflow, currentTokenCount: 30_001 });
+      const { tokensBefore = 0, tokensAfter = 0 } = answer.result ?? {};
+      assert.deepEqual([answer.ok, answer.compacted, tokensAfter < tokensBefore], [true, true, true]);
+      assert.equal((await (await world.store()).summaries({ conversation: kept?.id ?? assert.fail() })).length, 1);
+      assert.match(await prompt(), /in short, one to three[^]*told of four/);
+      assert.doesNotMatch(await prompt(), /asked of one/);
+    });
+  });
+
   it("belongs to the agent that the turn began for, if the key does not name it", async () => {
     await inWorld(async (world) => {
       const sessions = new Map<string, readonly JsonObject[]>();
