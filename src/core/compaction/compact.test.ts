@@ -464,8 +464,9 @@ describe("a sweep that is due by itself", () => {
   });
 
   it("never separates a call from its results, and makes no leaf below its minimum, with small chunks", async () => {
-    const { lcm, id, host, live } = await living({ leafChunkTokens: 700, leafTargetTokens: 300, leafMinFanout: 100 });
-    for (let turn = 0; turn < 60; turn++) {
+    const config = { leafChunkTokens: 2_500, leafTargetTokens: 1_200, leafMinFanout: 100, spendCeilingCalls: 1_000 };
+    const { lcm, id, host, live } = await living(config);
+    for (let turn = 0; turn < 300; turn++) {
       const ids = Array.from({ length: 6 }, (_, n) => `t${turn}-${n}`);
       host.says(user(`Look at part ${turn}.`));
       host.says({
@@ -473,8 +474,8 @@ describe("a sweep that is due by itself", () => {
         content: ids.map((each) => ({ type: "toolCall", id: each, name: "read", arguments: { path: each } })),
       });
       for (const each of ids) host.says({ role: "toolResult", toolCallId: each, toolName: "read", content: "short" });
-      await live(1);
-      await lcm.compact({ conversation: id, mode: "due", budget: 3_000 });
+      await live(0);
+      await lcm.compact({ conversation: id, mode: "due", budget: 20_000 });
     }
     const leaves = await lcm.store.summaries({ conversation: id, depth: 0 });
     assert.ok(leaves.length > 5);
@@ -482,7 +483,7 @@ describe("a sweep that is due by itself", () => {
       const sources = await lcm.store.messages({ ids: messages });
       const calls = sources.flatMap(({ parts }) => parts.filter(({ type }) => type === "tool"));
       assert.equal(sources.filter(({ role }) => role === "tool").length, calls.length);
-      assert.ok(sources.reduce((sum, { tokens }) => sum + tokens, 0) >= 600);
+      assert.ok(sources.reduce((sum, { tokens }) => sum + tokens, 0) >= 2_400);
     }
   });
 
