@@ -10,12 +10,14 @@ import { searchTables } from "./search-index.ts";
 import { upgradeToVersion2 } from "./versions/version-2.ts";
 import { upgradeToVersion3 } from "./versions/version-3.ts";
 import { upgradeToVersion4 } from "./versions/version-4.ts";
+import { upgradeToVersion5 } from "./versions/version-5.ts";
 
 /** Upgrade steps by the schema version they result in. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([
   [2, upgradeToVersion2],
   [3, upgradeToVersion3],
   [4, upgradeToVersion4],
+  [5, upgradeToVersion5],
 ]);
 
 /** Safe if several processes open the database at once. */

@@ -11,7 +11,7 @@
 
 import type { TableName } from "../ownership.ts";
 
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
 /** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;

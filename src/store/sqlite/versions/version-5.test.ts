@@ -1,0 +1,26 @@
+/** Opening a database written by the commit before schema 5 loses nothing. */
+
+import assert from "node:assert/strict";
+import { copyFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { contentsOf } from "../../../../test/support/older-database.ts";
+import { makeScratch } from "../../../../test/support/scratch.ts";
+import { openSqlite } from "../store.ts";
+
+const fixture = fileURLToPath(new URL("../../../../test/fixtures/lcm-schema-4.db", import.meta.url));
+const scratch = makeScratch("version-5");
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+describe("upgrading a database of schema 4", () => {
+  it("touches no row", async () => {
+    const path = join(scratch, "rows.db");
+    copyFileSync(fixture, path);
+    const before = contentsOf(path);
+    const store = await openSqlite({ path, housekeeping: false });
+    await store.close();
+    const now = contentsOf(path);
+    assert.deepEqual(Object.fromEntries(Object.keys(before).map((table) => [table, now[table]])), before);
+  });
+});

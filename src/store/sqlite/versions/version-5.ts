@@ -1,0 +1,13 @@
+/** Upgrades a database to schema 5: tables for recall, all empty at first. */
+
+import type { DatabaseSync } from "node:sqlite";
+import { tableNames } from "../pragma.ts";
+import { tables } from "../schema.ts";
+
+const added = [] as const satisfies readonly (keyof typeof tables)[];
+
+/** Call inside a transaction. A file that comes from schema 1 has the tables already. */
+export function upgradeToVersion5(db: DatabaseSync): void {
+  const present = tableNames(db);
+  for (const name of added) if (!present.has(name)) db.exec(tables[name]);
+}
