@@ -136,6 +136,8 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   journal:
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
+  map_answers:
+    "What a model answered about single messages when all of them were read, so that an interrupted run continues; `basis` is a digest of what was asked, and of the model.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",
