@@ -154,6 +154,8 @@ export interface NewFile extends Pick<StoredFile, "conversation" | "name" | "mim
   readonly content: string;
   /** The message that it is moved out of, which is about to be stored. */
   readonly message?: Pick<NewMessage, "key" | "at">;
+  /** `conflict` if something was forgotten since this `forgets` of the conversation was read. */
+  readonly forgets?: number;
 }
 
 /** A conversation with a copy of something that names a file, and the message, if it is one. */
