@@ -20,7 +20,7 @@ import type { ConversationId } from "./model/types.ts";
 import type { Clock, Model, Store } from "./model/store.ts";
 import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
-import { map, planMap, type MapReport, type MapRequest } from "./recall/map.ts";
+import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./recall/map.ts";
 import { saveMap } from "./recall/map-file.ts";
 import { planThorough, thorough } from "./recall/thorough.ts";
 import { recent } from "./recall/recent.ts";
@@ -177,16 +177,7 @@ export function createLcm(given: LcmDeps): Lcm {
     },
     metered,
     spend: spendOf.bind(null, deps),
-    grep: grep.bind(null, store),
-    describe: describe.bind(null, store),
-    recent: recent.bind(null, deps),
-    expand: expand.bind(null, store),
-    expandQuery: expandQuery.bind(null, deps),
-    planMap: async (request) => await planMap(deps, request),
-    map: async (request) => await map(deps, request),
-    saveMap: saveMap.bind(null, store),
-    planThorough: planThorough.bind(null, deps),
-    thorough: thorough.bind(null, deps),
+    ...recallVerbs(deps),
     planPrune: planPrune.bind(null, store),
     prune: prune.bind(null, store),
     inspect: inspect.bind(null, store),
@@ -208,6 +199,31 @@ export function createLcm(given: LcmDeps): Lcm {
     close: async () => await store.close(),
   };
 }
+
+type RecallVerb =
+  | "grep"
+  | "describe"
+  | "recent"
+  | "expand"
+  | "expandQuery"
+  | "planMap"
+  | "map"
+  | "saveMap"
+  | "planThorough"
+  | "thorough";
+
+const recallVerbs = (deps: MapDeps & Pick<LcmDeps, "clock">): Pick<Lcm, RecallVerb> => ({
+  grep: grep.bind(null, deps.store),
+  describe: describe.bind(null, deps.store),
+  recent: recent.bind(null, deps),
+  expand: expand.bind(null, deps.store),
+  expandQuery: expandQuery.bind(null, deps),
+  planMap: async (request) => await planMap(deps, request),
+  map: async (request) => await map(deps, request),
+  saveMap: saveMap.bind(null, deps.store),
+  planThorough: planThorough.bind(null, deps),
+  thorough: thorough.bind(null, deps),
+});
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {

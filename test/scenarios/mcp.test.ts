@@ -100,7 +100,7 @@ function openGrants(): number {
   }
 }
 
-const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
+const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent", "lcm_map"];
 
 describe("lcm mcp", () => {
   for (const mode of ["legacy", "auto"] as const) {

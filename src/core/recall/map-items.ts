@@ -3,6 +3,7 @@
  * conversations, within the reader's reach. What is left out is counted by its reason.
  */
 
+import { LcmError } from "../base/errors.ts";
 import { lengthWithin } from "../base/excerpt.ts";
 import { compare, formatCount } from "../base/format.ts";
 import { isObject, type Json } from "../base/json.ts";
@@ -85,7 +86,8 @@ export async function* readCovered(
     const ownCalls = new Set<string>();
     let before: readonly Message[] = [];
     for await (const page of pagesOf(store, id, named, span)) {
-      signal?.throwIfAborted();
+      if (signal?.aborted === true)
+        throw new LcmError("unavailable", "stopped before it was known what to read", { cause: signal.reason });
       const passages = passagesByMessage([...before, ...page], "UTC").slice(before.length);
       yield page.flatMap((message, at): readonly Covered[] => {
         const skip = skipOf(message, ownCalls, isCovered);

@@ -114,7 +114,8 @@ export class MapRun {
       await Promise.race(this.#running);
     }
     if (this.#failure !== null) throw this.#failure.error;
-    if (this.#queue.length > 0) this.#stopped ??= this.#isOver() ? "it was interrupted" : "the budget is used up";
+    if (this.#queue.length > 0)
+      this.#stopped ??= this.#isOver() ? endWords(this.#options.signal) : "the budget is used up";
   }
 
   outcome() {
@@ -220,6 +221,11 @@ export class MapRun {
       if (part.length > 0) this.#queue.push({ ...job, batch: toBatch(asked, part) });
   }
 }
+
+const endWords = (signal: AbortSignal | undefined): string =>
+  signal?.reason instanceof DOMException && signal.reason.name === "TimeoutError"
+    ? "the time limit was reached"
+    : "it was interrupted";
 
 /** Refusals that another text might not meet. */
 const isAboutTheText = (refusal: Refusal): boolean =>

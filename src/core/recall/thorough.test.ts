@@ -111,7 +111,7 @@ describe("a thorough answer", () => {
     await inStore(async ({ store }) => {
       await harbour(store, 300);
       const { partial, reading } = await ask(store, createHonestReader(factsOf), { budget: { tokens: 6_000 } });
-      assert.match(partial ?? "", /^\d+ messages not read: msg_1-\d+…msg_1-300$/);
+      assert.match(partial ?? "", /^(\d+) messages not read \(\1 beyond the budget\): msg_1-\d+…msg_1-300$/);
       assert.equal(reading.read + reading.unread.length, 300);
       assert.ok(reading.spent.inputTokens + reading.spent.outputTokens <= 6_000);
       assert.ok(reading.facts > 0 && reading.facts === Math.ceil(reading.read / 10));

@@ -15,11 +15,11 @@ import { answerFromFactsPrompt, condenseFactsPrompt, factsSchema, factsTask } fr
 import type { Prompt } from "../prompts/summary.ts";
 import type { Answer } from "./ask-types.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
-import { messageRuns } from "./describe.ts";
 import { countFacts, countLines, factLine, factsIn, verifyFacts, type Fact, type FactCounts } from "./facts.ts";
 import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./map.ts";
 import { saveMap } from "./map-file.ts";
 import type { MapPlan } from "./map-plan.ts";
+import { leftOutWords, unreadWords } from "./map-words.ts";
 import { Purse, type MapSpent, type UnreadReason } from "./map-run.ts";
 
 /** The messages to read, and the question as `prompt`. */
@@ -246,20 +246,17 @@ function listed(facts: readonly Fact[], report: MapReport, request: ThoroughRequ
   return { answer: text, citedMessages: readCitations(text, citableOf(facts)).messages, truncated: isCut };
 }
 
-const runsShown = 5;
-
 /** What is missing, as clauses; null if nothing is. */
 function partialOf({ plan, unread, stopped }: MapReport, isUnanswered: boolean): string | null {
-  const runs = messageRuns(unread.map(({ id }) => id).toSorted((one, other) => one - other));
-  const more = runs.length > runsShown ? ` and ${plural(runs.length - runsShown, "more run")}` : "";
   const clauses = [
-    ...(unread.length === 0
-      ? []
-      : [`${plural(unread.length, "message")} not read: ${runs.slice(0, runsShown).join(", ")}${more}`]),
-    ...(stopped === null ? [] : [stopped]),
-    ...(plan.cut === 0 ? [] : [`the middle of ${plural(plan.cut, "very long message")} was not read`]),
-    ...(plan.files === 0 ? [] : [`the contents of ${plural(plan.files, "large file")} were not read`]),
-    ...(isUnanswered ? ["the model gave no answer from the facts, so they are listed"] : []),
-  ];
+    unreadWords(unread),
+    stopped,
+    ...leftOutWords({ ...plan, skipped: nothingSkipped, beyond: nothingBeyond }),
+    isUnanswered ? "the model gave no answer from the facts, so they are listed" : null,
+  ].filter((clause) => clause !== null);
   return clauses.length === 0 ? null : clauses.join("; ");
 }
+
+/** What is skipped bears on nothing, and what is beyond the budget is unread. */
+const nothingSkipped = { empty: 0, own_tool: 0, aside: 0, copy: 0 };
+const nothingBeyond = { messages: 0, calls: 0, tokens: 0 };
