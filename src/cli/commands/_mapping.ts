@@ -96,10 +96,9 @@ export async function watchMapping<T>(
 
 const nameColumns = 30;
 
-/** Reports what was not read; returns the exit status. */
-export function endMapping(session: Session, { unread, stopped }: Pick<MapReport, "unread" | "stopped">): number {
+/** Reports what was not read, as clauses; null if everything was. Returns the exit status. */
+export function endMapping(session: Session, words: string | null): number {
   const { signal, note } = session;
-  const words = unreadWords(unread);
   if (words === null) return exitOk;
   const again = "run the same command again to read on; what was read is kept";
   if (signal.aborted && stoppedBy(signal) === "interrupt") {
@@ -107,8 +106,13 @@ export function endMapping(session: Session, { unread, stopped }: Pick<MapReport
     note(again);
     return exitInterrupted;
   }
-  return endUnavailable(session, [stopped, words].filter((each) => each !== null).join("; "), again);
+  return endUnavailable(session, words, again);
 }
+
+export const missingWords = ({ unread, stopped }: Pick<MapReport, "unread" | "stopped">): string | null => {
+  const words = unreadWords(unread);
+  return words === null || stopped === null ? words : `${stopped}; ${words}`;
+};
 
 const spentFields = { calls: whole, inputTokens: whole, outputTokens: whole };
 export const spentJson = object(spentFields);

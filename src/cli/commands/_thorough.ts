@@ -89,13 +89,13 @@ async function planAndRun({ session, mapping, applying }: Job, lcm: Lcm, request
   if (!applying) return endAtPlan(session, applying, plan, found.messages === 0 ? null : undefined);
   noteInterruptible(session, "what was read is kept");
   const answer = await watchMapping(session, mapping, async (onProgress) => lcm.thorough({ ...request, onProgress }));
-  const ended = { unread: answer.reading.unread, stopped: null };
+  const missing = answer.reading.unread.length === 0 ? null : answer.partial;
   if (session.json) {
     session.printJson(planned(anything, anything), { dryRun: false, applied: true, plan, result: answer });
-    return endMapping({ ...session, note: () => undefined }, ended);
+    return endMapping({ ...session, note: () => undefined }, missing);
   }
   print(session, answer);
-  return endMapping(session, ended);
+  return endMapping(session, missing);
 }
 
 const sourcesMax = 8;
@@ -123,7 +123,7 @@ function print(session: Session, answer: ThoroughAnswer): void {
   const notes = [
     ...caveats.map(caveatWords),
     ...(truncated ? ["the answer was cut; raise --max-tokens"] : []),
-    ...(partial ? [partial] : []),
+    ...(partial === null || reading.unread.length > 0 ? [] : [partial]),
   ];
   for (const words of notes) note(`${paint.caution("note:")} ${oneLine(words)}`);
 }

@@ -19,6 +19,7 @@ import {
   fileIdsJson,
   findMapping,
   mappingOptions,
+  missingWords,
   planFields,
   spentJson,
   unreadJson,
@@ -136,7 +137,7 @@ async function keep(
     const first = results.slice(0, linesShown).map((each): unknown => JSON.parse(mapLine(each)));
     const result = { results: results.length, first, unread, spent, stopped, files: files.map(({ id }) => id), output };
     session.printJson(planned(anything, anything), { dryRun: !applying, applied: results.length > 0, plan, result });
-    return endMapping({ ...session, note: () => undefined }, report);
+    return endMapping({ ...session, note: () => undefined }, missingWords(report));
   }
   for (const line of shown) for (const part of output === "-" ? [line] : textLines(session, line)) session.print(part);
   const kept = files.map(({ id }) => `lcm describe ${id}`);
@@ -150,7 +151,7 @@ async function keep(
     ["spent", spentWords(spent)],
   ] as const;
   if (output !== "-") for (const line of facts(rows, session.paint, session.bounds)) session.print(line);
-  return endMapping(session, report);
+  return endMapping(session, missingWords(report));
 }
 
 function write(path: string, lines: readonly string[]): void {
