@@ -76,7 +76,7 @@ export const mapCommand = defineCommand({
   examples: [
     ["lcm map 'What did the user ask for?' --role user --since 7d", "show the plan and its cost"],
     ["lcm map 'What did the user ask for?' --role user --since 7d --apply", "do it"],
-    [`lcm map 'Which test failed?' --schema '{"type":["string","null"]}' --apply --output failed.jsonl`, "into a file"],
+    ["lcm map 'Which test failed?' --schema @test.json --apply --output -", "to stdout, by the schema in a file"],
   ],
   notes:
     "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. Every answer is kept: after Ctrl-C, " +
