@@ -53,7 +53,7 @@ function messageOf(n: number): HostMessage {
   const { content } = message;
   if (typeof content === "string") return { ...message, content: content + news };
   const [first, ...rest] = content as readonly { readonly text?: string }[];
-  return { ...message, content: [{ ...first, text: `${first?.text ?? ""}${news}` }, ...rest] } as HostMessage;
+  return { ...message, content: [{ ...first, text: `${first?.text ?? ""}${news}` }, ...rest] };
 }
 
 const factsOf = (text: string): Json => ({
@@ -94,8 +94,10 @@ async function read(path: string, killAt: number | null): Promise<string> {
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
   const closed = once(child, "close");
-  while (killAt !== null && callsLogged(path) < killAt && child.exitCode === null) await sleep(5);
-  if (killAt !== null) child.kill("SIGKILL");
+  if (killAt !== null) {
+    while (callsLogged(path) < killAt && child.exitCode === null) await sleep(5);
+    child.kill("SIGKILL");
+  }
   await closed;
   return said;
 }
