@@ -138,6 +138,20 @@ describe("a map", () => {
     });
   });
 
+  it("leaves out what the host left behind, and notes", async () => {
+    await inStore(async ({ store }) => {
+      const { id } = await store.open({ sessionId: "s" });
+      const host = createHost("h");
+      for (const text of ["a boat", "another boat"]) host.says(user(text));
+      await store.append(id, host.entries.map(toAppendable));
+      host.goesBackTo("h-1");
+      host.says(user("no more of them"));
+      await store.append(id, host.entries.map(toAppendable));
+      const { plan, results } = await run(store, createHonestReader(boatsIn));
+      assert.deepEqual([boatsOf(results), results.length, plan.skipped.aside], [1, 2, 1]);
+    });
+  });
+
   it("shows a very long message without its middle, and says so", async () => {
     await inStore(async ({ store }) => {
       await tell(store, "s", [user(`begin ${"words in between ".repeat(20_000)} end of it`)]);
@@ -296,6 +310,10 @@ describe("guarantee 20: a map stays within its budget", () => {
       assert.ok(spent.inputTokens + spent.outputTokens <= 1.2 * planned + 8_000);
       assert.equal(results.length + unread.length, 200);
       assert.ok(stopped === null || stopped === "the budget is used up");
+      const exact = await run(store, model, { callTokens: 2_000, fresh: true, budget: { tokens: planned } });
+      assert.ok(exact.spent.inputTokens + exact.spent.outputTokens <= planned);
+      assert.equal(exact.stopped, "the budget is used up");
+      assert.ok(exact.unread.length > 0 && exact.unread.every(({ reason }) => reason === "budget"));
     });
   });
 
@@ -437,6 +455,17 @@ describe("guarantee 19: messages are data in a map, not instructions", () => {
       const model = createHonestReader(boatsIn, { whim: gullible });
       const { results, unread } = await run(store, model, { callTokens: 8_000 });
       assert.deepEqual([results.length, unread.length, boatsOf(results)], [21, 0, 6]);
+    });
+  });
+
+  it("a model that answers only for others is given up, and nothing of it is kept", async () => {
+    await inStore(async ({ store }) => {
+      await tell(store, "s", harbour(100));
+      const foreign = () => ["msg_1-1", "msg_1-2", "1", "zzzz"].map((key) => lineFor({ key }, { boats: 9 })).join("\n");
+      const { results, stopped } = await run(store, createHonestReader(boatsIn, { whim: foreign }), { concurrency: 1 });
+      assert.deepEqual(results, []);
+      assert.match(stopped ?? "", /does not answer in the required form/);
+      assert.equal((await run(store, createHonestReader(boatsIn))).plan.kept, 0);
     });
   });
 
