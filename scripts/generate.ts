@@ -136,6 +136,8 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   journal:
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
+  map_answers:
+    "What a model answered about single messages when all of them were read, so that an interrupted run continues; `basis` is a digest of what was asked, and of the model.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",
@@ -294,7 +296,10 @@ const results: Readonly<Record<string, string>> = {
     "For a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
     "For a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (the message it was moved from), `storagePath` (the whole path of its file), and the position of the piece: `fromLine`, `toLine`, `nextLine`. `truncated` means that `content` is not complete.",
   lcm_expand_query:
-    "`answer`, `citedIds` (summaries) and `citedMessages`, each of which was read for the answer; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why the answer is incomplete, else null) and `caveats` of the search.",
+    "`answer`, `citedIds` (summaries) and `citedMessages`, each of which was read for the answer; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why the answer is incomplete, else null) and `caveats` of the search. " +
+    "With `thorough`, also `reading`: `messages`, `read`, `unread` (each `id` with its `reason`), `facts`, `matching` (messages with facts), `subjects` (each with its exact number of `facts` and `messages`), `dropped` (facts without a true quote), `spent` and `files`. If it would cost too much: `ran` false, and the `plan`.",
+  lcm_map:
+    "`ran`, and the `plan`: `messages`, `kept` (answered by an earlier call), `calls`, `inputTokens`, `outputTokens`, `beyond`, `skipped`, `cut`, `files`. If it ran, also `results` (how many), `files` (each `id` with its `conversationId`; lines of `id`, `at`, `role`, `result`), `unread` (each `id` with its `reason`: `budget`, `stopped`, `malformed`, `refused`), `spent` and `stopped` (why it ended early).",
   lcm_recent:
     "`since` and `before` as interpreted; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
   lcm_expand:

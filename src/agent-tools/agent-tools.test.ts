@@ -964,6 +964,7 @@ describe("every tool", () => {
       lcm_expand_query: { prompt: "x", maxTokens: "some" },
       lcm_expand: { summaryIds: "sum_x", maxDepth: -1 },
       lcm_recent: { tokenCap: 0 },
+      lcm_map: { prompt: "x", schema: {}, conversationId: 0 },
     };
     for (const { name, audience } of tools) {
       const context: ToolContext = { lcm: world.lcm, reader: { conversation: world.own.id, policy: "own" } };
@@ -972,7 +973,9 @@ describe("every tool", () => {
       assert.equal(codeOf(result), "invalid");
       assert.match(
         result.text,
-        new RegExp(`^${name}: (limit|fromLine|maxTokens|maxDepth|tokenCap) is .*, but must be a whole number`),
+        new RegExp(
+          `^${name}: (limit|fromLine|maxTokens|maxDepth|tokenCap|conversationId) is .*, but must be a whole number`,
+        ),
       );
       assert.match(result.text, new RegExp(`^For example: ${name} \\{`, "m"));
       assert.match((await call(name, { sumary: 1, patern: 1 }, granted)).text, /there is no argument "patern"/);

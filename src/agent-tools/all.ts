@@ -4,7 +4,8 @@ import { describeTool } from "./describe.ts";
 import { expandQueryTool } from "./expand-query.ts";
 import { expandTool } from "./expand.ts";
 import { grepTool } from "./grep.ts";
+import { mapTool } from "./map.ts";
 import { recentTool } from "./recent.ts";
 import type { Tool } from "./define.ts";
 
-export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, expandTool];
+export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, mapTool, expandTool];

@@ -4,6 +4,7 @@
  */
 
 import { LcmError } from "../core/base/errors.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { parseSpan } from "../core/base/parse-time.ts";
 
@@ -17,6 +18,8 @@ export type Parameter = { readonly description: string } & (
   | { readonly type: "integer"; readonly minimum: number; readonly maximum?: number; readonly default?: number }
   | { readonly type: "boolean"; readonly default?: boolean }
   | { readonly type: "array"; readonly items: { readonly type: "string" }; readonly minItems: number }
+  /** Any JSON object. */
+  | { readonly type: "object" }
 );
 
 export type Parameters = {
@@ -39,6 +42,7 @@ type ValueOf<Q extends Parameter> = Q extends { readonly enum: readonly (infer C
       readonly integer: number;
       readonly boolean: boolean;
       readonly array: string[];
+      readonly object: JsonObject;
     }[Q["type"]];
 
 /** Throws `invalid` with every problem at once. */
@@ -94,11 +98,22 @@ function meant(parameter: Parameter, value: unknown): unknown {
     case "array":
       // Ids contain neither spaces nor commas, so a string can be split into ids.
       return typeof value === "string" ? (value.match(/[^\s,;[\]"']+/g) ?? []) : value;
+    case "object":
+      return typeof value === "string" ? (parsed(value) ?? value) : value;
     case "string": {
       const text = typeof value === "number" ? String(value) : value;
       if (typeof text !== "string") return text;
       return parameter.enum?.find((choice) => plain(choice) === plain(text)) ?? text;
     }
+  }
+}
+
+/** Undefined if the text is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // The schema then reports what was passed.
   }
 }
 
@@ -126,6 +141,8 @@ export function expectation(parameter: Parameter): string {
       return "true or false";
     case "array":
       return "a list of summary ids";
+    case "object":
+      return "an object";
     case "string":
       return parameter.enum === undefined ? "a non-empty string" : `one of ${parameter.enum.join(", ")}`;
   }

@@ -62,6 +62,8 @@ export function progressWords(progress: AskProgress): string {
       return `reading ${inShort(progress.ids)} (${plural(progress.tokens, "token")})`;
     case "asking":
       return `asking ${progress.model}, step ${progress.step}`;
+    case "mapping":
+      return `read ${formatCount(progress.done)} of ${plural(progress.of, "message")} in ${plural(progress.calls, "call")}`;
   }
 }
 

@@ -20,6 +20,9 @@ import type { ConversationId } from "./model/types.ts";
 import type { Clock, Model, Store } from "./model/store.ts";
 import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
+import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./recall/map.ts";
+import { saveMap } from "./recall/map-file.ts";
+import { planThorough, thorough } from "./recall/thorough.ts";
 import { recent } from "./recall/recent.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
@@ -82,6 +85,16 @@ export interface Lcm {
   readonly expand: Bound<typeof expand>;
   /** Answers a question with citations before its deadline: by the model or a delegate, else the best excerpts. */
   readonly expandQuery: Bound<typeof expandQuery>;
+  /** Lists what `map` would read, and its cost. Calls no model. */
+  planMap(request: MapRequest): ReturnType<typeof planMap>;
+  /** Asks the model the same about every message of a search, time, role, summary or conversation. Run again to resume. */
+  map(request: MapRequest): Promise<MapReport>;
+  /** Stores the results of a map as files, a line of JSON per message. */
+  readonly saveMap: Bound<typeof saveMap>;
+  /** The same as `planMap`, for `thorough`. */
+  readonly planThorough: Bound<typeof planThorough>;
+  /** Answers a question by reading every message, with exact counts and checked quotes. Run again to resume. */
+  readonly thorough: Bound<typeof thorough>;
   /** Lists the conversations to delete, their size, and what depends on them. */
   readonly planPrune: Bound<typeof planPrune>;
   /** Deletes as planned, after archiving if requested. Replans if one was written to; null if none is left. */
@@ -164,11 +177,7 @@ export function createLcm(given: LcmDeps): Lcm {
     },
     metered,
     spend: spendOf.bind(null, deps),
-    grep: grep.bind(null, store),
-    describe: describe.bind(null, store),
-    recent: recent.bind(null, deps),
-    expand: expand.bind(null, store),
-    expandQuery: expandQuery.bind(null, deps),
+    ...recallVerbs(deps),
     planPrune: planPrune.bind(null, store),
     prune: prune.bind(null, store),
     inspect: inspect.bind(null, store),
@@ -190,6 +199,31 @@ export function createLcm(given: LcmDeps): Lcm {
     close: async () => await store.close(),
   };
 }
+
+type RecallVerb =
+  | "grep"
+  | "describe"
+  | "recent"
+  | "expand"
+  | "expandQuery"
+  | "planMap"
+  | "map"
+  | "saveMap"
+  | "planThorough"
+  | "thorough";
+
+const recallVerbs = (deps: MapDeps & Pick<LcmDeps, "clock">): Pick<Lcm, RecallVerb> => ({
+  grep: grep.bind(null, deps.store),
+  describe: describe.bind(null, deps.store),
+  recent: recent.bind(null, deps),
+  expand: expand.bind(null, deps.store),
+  expandQuery: expandQuery.bind(null, deps),
+  planMap: async (request) => await planMap(deps, request),
+  map: async (request) => await map(deps, request),
+  saveMap: saveMap.bind(null, deps.store),
+  planThorough: planThorough.bind(null, deps),
+  thorough: thorough.bind(null, deps),
+});
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {

@@ -9,6 +9,7 @@ import { forget, planForget } from "./maintenance/forget.ts";
 import { holderOf } from "./search/shared-files.ts";
 import { journal } from "./journal/read.ts";
 import { recordFile } from "./ledger/files.ts";
+import { mapAnswers, saveMapAnswers } from "./ledger/map-answers.ts";
 import { grants } from "./ledger/grants.ts";
 import { modelCalls } from "./ledger/model-calls.ts";
 import { manifest } from "./conversation/subtree.ts";
@@ -57,6 +58,7 @@ export const reads = {
   planUndo,
   planTransplant,
   draft,
+  mapAnswers,
   extents,
 } as const satisfies ReadScripts;
 
@@ -84,6 +86,7 @@ export const writes = {
   sweepOrphans,
   undo,
   saveDraft,
+  saveMapAnswers,
   ...grants,
   ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;

@@ -5,10 +5,11 @@ import { LcmError } from "../core/base/errors.ts";
 import { escapedForms, redactText } from "../core/maintenance/redact.ts";
 import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
-import type { ConversationId, FileEncoding, FileId, StoredFile } from "../core/model/types.ts";
+import { messageName } from "../core/model/types.ts";
+import type { ConversationId, FileEncoding, FileId, MessageId, StoredFile } from "../core/model/types.ts";
 import { fileWith, hashOf, mustHave, storedAmong } from "./conversation/reads.ts";
 import { freshFileId } from "./ledger/files.ts";
-import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
+import { filesIn, filesOnlyOf, mapFiles, replaceFileRow, withCopies } from "./maintenance/forget.ts";
 import { rowSteps, reads } from "./operations.ts";
 import { toStoredFile } from "./rows.ts";
 import { first, type ScriptDeps, type Transactions } from "./script.ts";
@@ -151,7 +152,10 @@ export async function removeContents(
 /** The files and orphans that contain what a plan forgets. */
 export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"], scope: ConversationId | null) {
   const { content, read } = files;
-  if (target.kind === "message") return { files: await read(() => filesOnlyOf(target.id)), orphans: [] };
+  if (target.kind === "message") {
+    const own = await read(() => filesOnlyOf(target.id));
+    return { files: [...own, ...(await mapFilesAbout(files, target.id))], orphans: [] };
+  }
   const forms = escapedForms(target.text);
   const holding: StoredFile[] = [];
   for (const file of await read(() => filesIn(scope))) {
@@ -162,6 +166,17 @@ export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"]
   for (const orphan of await orphansOf(files, scope))
     if (await content.contains(orphan.storageUri, forms)) orphans.push(orphan);
   return { files: holding, orphans };
+}
+
+/** Files in which a model answered something about this message or a copy of it. */
+async function mapFilesAbout(files: StoredFiles, id: MessageId): Promise<readonly StoredFile[]> {
+  const names = (await files.read(() => withCopies(id))).map((each) => `"${messageName(each)}"`);
+  const found: StoredFile[] = [];
+  for (const file of await files.read(mapFiles)) {
+    const content = (await textOf(files, file)) ?? "";
+    if (names.some((name) => content.includes(name))) found.push(file);
+  }
+  return found;
 }
 
 export async function forgetInFile(files: StoredFiles, file: StoredFile, secret: string): Promise<void> {

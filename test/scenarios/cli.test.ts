@@ -584,7 +584,7 @@ describe("lcm status, conversations and messages", () => {
     assert.equal(status.path, join(place.state, "lcm.db"));
     assert.deepEqual(
       [status.schemaVersion, status.conversations, status.messages, status.summaries, status.files, status.unindexed],
-      [4, 1, messageCount, 0, 0, 0],
+      [5, 1, messageCount, 0, 0, 0],
     );
     assert.ok(status.bytes > 0 && status.tokens > 0);
     assert.equal(status.contextTokens, status.tokens);

@@ -100,7 +100,7 @@ function openGrants(): number {
   }
 }
 
-const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
+const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent", "lcm_map"];
 
 describe("lcm mcp", () => {
   for (const mode of ["legacy", "auto"] as const) {
@@ -411,7 +411,7 @@ describe("lcm mcp without a usable database", () => {
   it("starts before there is one, reports that in every call, and finds it once it exists", async () => {
     const path = join(createFolder(), "lcm.db");
     await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ client, call }) => {
-      assert.equal((await client.listTools()).tools.length, 4);
+      assert.equal((await client.listTools()).tools.length, offered.length);
       for (const name of offered) {
         const result = await call(name, { pattern: "K7QX2M", id: "msg_1-1", prompt: "?" });
         assert.equal(result.isError, true);

@@ -126,6 +126,13 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     slow: { statement: /INSERT INTO context_items/, ms: 3, apart: false },
     progress: /importing .* messages stored/,
   },
+  map: {
+    place: asked,
+    args: () => ["map", "what is it about", "--apply"],
+    progress: /reading /,
+    interrupted: /interrupted: \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
+    late: /the time limit was reached; \d+ messages not read .* hint: run the same command again/,
+  },
   prune: {
     place: deep,
     args: () => ["prune", "1", "--delete", "--apply", "--no-backup"],

@@ -166,6 +166,11 @@ function everyWrite(
     },
     sweepOrphans: async (store) => await store.sweepOrphans(),
     saveDraft: async (store) => await store.saveDraft("sum_0000000000000000", "basis", summary("drafted")),
+    saveMapAnswers: async (store) => {
+      const [first] = await store.messages({ conversation: talk.id, limit: 1 });
+      const { forgets } = (await store.conversation(talk.id)) ?? talk;
+      if (first !== undefined) await store.saveMapAnswers("basis", [{ message: first.id, answer: "yes", forgets }]);
+    },
     merge: async (store) => await store.databaseFile?.merge((await store.status()).path).catch(() => undefined),
     open: async (store) => await store.open(session),
     openSession: async (store) => await store.openSession(session),

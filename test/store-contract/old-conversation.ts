@@ -107,7 +107,9 @@ const leftOut: ReadonlySet<string> = new Set([
 export function dump(path: string): Dump {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
-    const names = Object.keys(tables).filter((name) => !["journal", "drafts", "search_progress"].includes(name));
+    const names = Object.keys(tables).filter(
+      (name) => !["journal", "drafts", "map_answers", "search_progress"].includes(name),
+    );
     return Object.fromEntries(
       names.map((name) => {
         // Numbers are given only once, whatever is removed.

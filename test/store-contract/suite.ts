@@ -15,6 +15,7 @@ import { testForget } from "./forget.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { testKeeping } from "./keeping.ts";
 import { testLedger } from "./ledger.ts";
+import { testMapAnswers } from "./map-answers.ts";
 import { testManifest } from "./manifest.ts";
 import { testFix } from "./fix.ts";
 import { testMoved } from "./moved.ts";
@@ -46,6 +47,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testUndoLives(subject);
     testForget(subject);
     testDrafts(subject);
+    testMapAnswers(subject);
     testFix(subject);
     testMoved(subject);
     testLedger(subject);

@@ -10,6 +10,7 @@ export type Dump = Readonly<Record<string, readonly string[]>>;
 export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   journal: "all",
   drafts: "all",
+  map_answers: "all",
   model_usage: "all",
   search_progress: "all",
   conversations: ["revision", "next_seq", "last_summary", "indexed_seq", "indexed_summary", "unindexed"],

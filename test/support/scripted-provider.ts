@@ -23,6 +23,8 @@ export interface ScriptedAnswer {
 
 export type Step =
   | ScriptedAnswer
+  /** Answers by what it was asked. */
+  | { readonly kind: "reply"; readonly to: (body: Asked["body"]) => string }
   /** `error` goes into the error body, beside what each format requires there. */
   | {
       readonly kind: "error";
@@ -108,6 +110,8 @@ function perform(step: Step | undefined, asked: Asked, response: ServerResponse,
   switch (step?.kind) {
     case "answer":
       return send(200, JSON.stringify(answerTo(asked, step)));
+    case "reply":
+      return send(200, JSON.stringify(answerTo(asked, { kind: "answer", text: step.to(asked.body) })));
     case "error": {
       const error = { message: "as the script says", type: "scripted", code: null, status: "SCRIPTED", ...step.error };
       return send(step.status, JSON.stringify({ type: "error", error }), step.headers);

@@ -17,7 +17,10 @@ import type { Destination } from "../../src/tui/contract.ts";
 import { dumpOfContent } from "../support/dump.ts";
 import { portOver, startRobot, type Ground, type Robot } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
+import { createHonestReader } from "../support/honest-reader.ts";
 import { createScriptedModel, type Behaviour } from "../support/scripted-model.ts";
+import type { Json } from "../../src/core/base/json.ts";
+import type { Model } from "../../src/core/model/store.ts";
 
 const folder = makeScratch("tui-work");
 /** The demo's conversation, not folded yet. */
@@ -301,5 +304,54 @@ describe("asking at the terminal", () => {
       await robot.press("enter");
       await robot.sees(/tokens? read/);
     });
+  });
+
+  it("reads every message after its plan was shown, and keeps what was read if it is stopped", async () => {
+    const path = copyOfIt();
+    const factsOf = (text: string): Json => ({
+      facts: text.includes("passport")
+        ? [{ subject: "passport", statement: "It was mentioned.", quote: "passport" }]
+        : [],
+    });
+    let isHeld = true;
+    const counts = /^Counted: .*$/m;
+    const reader = createHonestReader(factsOf, {
+      answer: (asked) => `${counts.exec(asked)?.[0] ?? "It runs out soon"} [msg_1-785].`,
+    });
+    const model: Model = {
+      ...reader,
+      complete: async (asked) =>
+        isHeld && reader.calls.length > 4 ? await new Promise<never>(() => undefined) : await reader.complete(asked),
+    };
+    const askFor = async (robot: Robot): Promise<void> => {
+      await robot.press("A");
+      await robot.type("passport");
+      await robot.press("enter");
+      await robot.sees(/tokens? read/);
+      await robot.press("t");
+    };
+    await sit(path, { model }, async (robot) => {
+      await robot.sees("1 conversation");
+      await askFor(robot);
+      await robot.sees(
+        /reading every message: press t to do it[^]+\d+ calls, about [\d,]+ tokens in[^]+1,\d+ messages to read/,
+      );
+      const calls = reader.calls.length;
+      await robot.press("t");
+      await robot.sees(/read \d+ of 1,\d+ messages in \d+ calls/);
+      await robot.press("escape");
+      await robot.sees("1 conversation");
+      isHeld = false;
+      assert.ok(reader.calls.length > calls);
+      await askFor(robot);
+      await robot.sees(/1,\d+ messages to read, of which \d+ were read by an earlier run/);
+      await robot.press("t");
+      await robot.sees(/Counted: 1,\d+ messages read; \d+ facts in \d+ messages; 1 distinct subject/);
+      await robot.sees("sources: press a number to open one");
+    });
+    assert.ok(
+      [...reader.shown.values()].every((times) => times <= 4),
+      "texts that repeat in the demo",
+    );
   });
 });

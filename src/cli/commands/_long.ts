@@ -53,6 +53,7 @@ export const longCommands = {
     limitsItself: true,
   },
   import: { doing: "importing", kept: "what was imported is stored", next: again },
+  map: { doing: "planning", kept: "answers so far are kept", next: again, endsItself: true },
   prune: {
     doing: "selecting",
     kept: "the conversations are all there, or all archived and deleted",

@@ -9,8 +9,9 @@ import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { summaryIdsOf } from "./expand.ts";
 import { providerOptions, seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
-import { about, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { about, either, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { caveats } from "./_shapes.ts";
+import { askThoroughly, thoroughJson, thoroughOptions } from "./_thorough.ts";
 import { attend, defineCommand, withLcm, type Session, type Summariser } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
 import { facts } from "../../format/table.ts";
@@ -37,12 +38,17 @@ const flags = {
     ["--no-model", "call no model: show the passages that match"],
   ],
   ...providerOptions,
-  timeout: ["--timeout <seconds>", "answer within this time (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds],
+  timeout: [
+    "--timeout <seconds>",
+    "answer within this time (default: LCM_EXPAND_TIMEOUT_SECONDS, 120; none with --thorough)",
+    seconds,
+  ],
+  ...thoroughOptions,
 } as const satisfies OptionTable;
 
 type AskOptions = OptionsOf<typeof flags>;
 
-const json = object({
+const answerFields = {
   answer: text,
   citedIds: about(list(text), "summaries"),
   citedMessages: list(whole),
@@ -52,7 +58,10 @@ const json = object({
   by: oneOf("model", "delegate", "excerpts"),
   partial: about(maybe(text), "why the answer is incomplete"),
   caveats,
-});
+};
+
+const answerJson = object(answerFields);
+const json = either(answerJson, thoroughJson(answerFields));
 
 export const askCommand = defineCommand({
   name: "ask",
@@ -67,20 +76,24 @@ export const askCommand = defineCommand({
   examples: [
     ["lcm ask why did we choose postgres", "answer with sources"],
     ["lcm ask 'what is left to do?' --conversation 3", "search one conversation"],
+    ["lcm ask 'how often did the build fail?' --thorough --since 30d", "show what reading every message would cost"],
     ["lcm ask 'which port?' --query 'staging server'", "search for words other than those in the question"],
   ],
   notes:
     "The model comes from --model, else LCM_SUMMARY_MODEL, else OpenClaw's config. After Ctrl-C or --timeout, the answer " +
-    "is what was found so far.",
+    "is what was found so far. With --thorough, what was read is kept, and the same command continues; exit status 6: some " +
+    "messages were not read; 130: interrupted.",
   run: ask,
 });
 
 /** Of passages without an answer, a person reads less. */
 const passageTokens = 600;
 
-async function ask(session: Session, options: AskOptions, ...words: readonly string[]): Promise<void> {
+async function ask(session: Session, options: AskOptions, ...words: readonly string[]): Promise<number | void> {
   const question = words.join(" ");
   if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "pass a question" });
+  checkThorough(options);
+  if (options.thorough === true) return await askThoroughly(session, options, question);
   const { values } = await session.context.settings();
   const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
   const summariser =
@@ -89,10 +102,26 @@ async function ask(session: Session, options: AskOptions, ...words: readonly str
   const work = async (lcm: Lcm): Promise<void> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
     const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
-    if (session.json) session.printJson(json, answered.answer);
+    if (session.json) session.printJson(answerJson, answered.answer);
     else print(session, answered, summariser);
   };
   return await withLcm(session, "search", work, { settings, model });
+}
+
+/** Options of the other way to ask would be ignored silently. */
+function checkThorough(options: AskOptions): void {
+  const { thorough: _, ...others } = thoroughOptions;
+  const given = (names: readonly string[]): readonly string[] =>
+    Object.entries(options).flatMap(([name, value]) => (names.includes(name) && value !== undefined ? [name] : []));
+  const wrong = options.thorough === true ? given(["query", "tokens"]) : given(Object.keys(others));
+  const [name] = wrong;
+  if (name === undefined) return;
+  const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  throw options.thorough === true
+    ? new LcmError("invalid", `${flag} does not apply to --thorough, which reads every message`, {
+        hint: "narrow it with --since, --before, --summary or --conversation",
+      })
+    : new LcmError("invalid", `${flag} needs --thorough`, { hint: `pass --thorough, or leave out ${flag}` });
 }
 
 async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions) {

@@ -21,6 +21,7 @@ import { forgetCommand } from "./forget.ts";
 import { grepCommand } from "./grep.ts";
 import { historyCommand } from "./history.ts";
 import { importCommand } from "./import.ts";
+import { mapCommand } from "./map.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messagesCommand } from "./messages.ts";
 import { paragraph } from "./_options.ts";
@@ -56,7 +57,7 @@ const groups = [
   },
   {
     heading: "Recall:",
-    commands: [grepCommand, askCommand, recentCommand, describeCommand, expandCommand, mcpCommand],
+    commands: [grepCommand, askCommand, mapCommand, recentCommand, describeCommand, expandCommand, mcpCommand],
   },
   { heading: "Summarise and try out:", commands: [compactCommand, promptsCommand, demoCommand] },
   { heading: "Import and export:", commands: [importCommand, exportCommand] },

@@ -12,8 +12,8 @@ export const mcpCommand = defineCommand({
   json: null,
   summary: "serve recall to an editor or agent over MCP",
   description:
-    "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client on stdin and stdout. It changes no " +
-    "conversation, and it can be started before the database exists.",
+    "Serve lcm_grep, lcm_describe, lcm_expand_query, lcm_recent and lcm_map to one MCP client on stdin and stdout. It " +
+    "changes no conversation, and it can be started before the database exists.",
   options: {
     conversation: [
       "--conversation <name>",

@@ -9,9 +9,12 @@ import { greeting, is, summarising, thinksAloud } from "./reasoning-openers.ts";
 import { footerStart } from "../prompts/summary.ts";
 
 /** The summary in an answer; empty if there is none. */
-export function readAnswer(answer: string): string {
+export const readAnswer = (answer: string): string => withoutPreamble(unwrap(withoutThoughts(answer))).trim();
+
+/** An answer of any form, without reasoning. */
+export function withoutThoughts(answer: string): string {
   const text = answer.toWellFormed().replace(/\r\n?/g, "\n").replace(controls, "");
-  return withoutPreamble(unwrap(withoutMarks(withoutReasoning(finalChannel(text))))).trim();
+  return withoutMarks(withoutReasoning(finalChannel(text)));
 }
 
 const controls = /[\p{Cc}--[\n\t]]/gv;

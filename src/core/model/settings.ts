@@ -159,6 +159,11 @@ export const settings = {
     sentence: "Seconds after which an expansion query answers with what it has found.",
     why: "A local model can take many times as long as a hosted one.",
   }),
+  mapTokens: integer(300_000, [1, wholeMax], {
+    sentence:
+      "Maximum tokens that one `lcm_map`, or one thorough question of an agent, may spend. A larger one returns its plan instead.",
+    why: "Reading every message costs about as much as the messages are long, and prices differ a hundredfold.",
+  }),
   searchTimeoutSeconds: integer(10, [1, timeoutSecondsMax], {
     sentence: "Seconds after which a search stops and reports how far it got.",
     why: "The same search can take a hundred times longer on a large database and a slow disk.",

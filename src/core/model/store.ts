@@ -51,6 +51,7 @@ import type {
 
 import type { DanglingReference, DatabaseFile } from "./database-file.ts";
 import type { SearchLimits, SearchRequest, SearchResult } from "./search.ts";
+import type { Json } from "../base/json.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
@@ -153,6 +154,8 @@ export interface NewFile extends Pick<StoredFile, "conversation" | "name" | "mim
   readonly content: string;
   /** The message that it is moved out of, which is about to be stored. */
   readonly message?: Pick<NewMessage, "key" | "at">;
+  /** `conflict` if something was forgotten since this `forgets` of the conversation was read. */
+  readonly forgets?: number;
 }
 
 /** A conversation with a copy of something that names a file, and the message, if it is one. */
@@ -202,6 +205,14 @@ export interface OpenBreaker {
   readonly provider: string;
   readonly model: string;
   readonly at: Timestamp;
+}
+
+/** What a model answered about a message. */
+export interface MapAnswer {
+  readonly message: MessageId;
+  readonly answer: Json;
+  /** `forgets` of the conversation before the message was read. */
+  readonly forgets: number;
 }
 
 /** Everything about a conversation that can be wrong, without texts. `inspect` reads it. */
@@ -339,6 +350,8 @@ export interface Store {
   planTransplant(source: ConversationId, target: ConversationId): Promise<Copying>;
   /** A draft saved for exactly this basis (the prompt). */
   draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
+  /** What a model answered about each message when it was asked exactly this (the basis); without those not answered. */
+  mapAnswers(basis: string, messages: readonly MessageId[]): Promise<ReadonlyMap<MessageId, Json>>;
   extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
   status(): Promise<StoreStatus>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
@@ -395,6 +408,11 @@ export interface Store {
    * if something was forgotten since `forgets` of the conversation was read.
    */
   saveDraft(summary: SummaryId, basis: string, draft: NewSummary & { readonly forgets?: number }): Promise<void>;
+  /**
+   * Saves answers about messages under their basis, all at once, and keeps the newest few of each message until something
+   * is forgotten. Leaves out messages that no longer exist, and those read before something was forgotten.
+   */
+  saveMapAnswers(basis: string, answers: readonly MapAnswer[]): Promise<void>;
   /** Deletes conversations with everything in them, except files that others still name. */
   remove(plan: RemovePlan): Promise<Written<Removed>>;
   /** Stale if the rows have changed since the plan. */

@@ -249,6 +249,9 @@ export interface Sources {
 
 export type FileEncoding = "utf8" | "base64";
 
+/** The type of files with what a map answered: a line of JSON per message. */
+export const mapMimeType = "application/x-lcm-map+jsonl";
+
 export interface StoredFile {
   readonly id: FileId;
   readonly conversation: ConversationId;
@@ -325,7 +328,7 @@ const statuses: ReadonlyMap<number, Refusal> = new Map([
   [429, "rate_limit"],
 ]);
 
-export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite";
+export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite" | "map";
 
 /** A model call about to be made. */
 export interface NewCall {

@@ -9,8 +9,15 @@ export const tags = {
   file: "file_content",
   recalled: "recalled_record",
   question: "question_asked",
+  item: "record_item",
+  task: "task_per_item",
+  facts: "found_facts",
 };
 
 export const enclose = (tag: string, text: string): string => `<${tag}>\n${text.replace(forgedTag, "&lt;")}\n</${tag}>`;
+
+/** The same with a key in the opening tag, by which an answer names the text. */
+export const encloseAs = (tag: string, key: string, text: string): string =>
+  enclose(tag, text).replace(`<${tag}>`, () => `<${tag} key="${key}">`);
 
 const forgedTag = forgeries(Object.values(tags));

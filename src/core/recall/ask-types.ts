@@ -5,6 +5,7 @@ import type { Model, SearchCaveat, ToolOffer } from "../model/store.ts";
 import type { Reach } from "./scope.ts";
 import type { LoopOutcome } from "../model-calls/tool-loop.ts";
 import type { Json } from "../base/json.ts";
+import type { MapProgress } from "./map.ts";
 
 export interface AskRequest {
   /** The question. */
@@ -70,7 +71,8 @@ export type AskProgress =
   | { readonly kind: "searching"; readonly query: string }
   | { readonly kind: "found"; readonly summaries: number; readonly messages: number }
   | { readonly kind: "reading"; readonly ids: readonly string[]; readonly tokens: number }
-  | { readonly kind: "asking"; readonly model: string; readonly step: number };
+  | { readonly kind: "asking"; readonly model: string; readonly step: number }
+  | MapProgress;
 
 export interface Answer {
   readonly answer: string;

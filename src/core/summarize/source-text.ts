@@ -20,16 +20,22 @@ import { outputText, reportsErrors, wordsText } from "./output-text.ts";
  * this zone; null leaves them out. If nothing can be read in any message, one passage says so.
  */
 export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
+  const passages = passagesByMessage(messages, zone).flat();
+  const [message] = messages;
+  if (passages.length > 0 || message === undefined) return passages;
+  return [toPassage({ message, who: [message.role], kind: message.role, text: "[no text]" }, zone)];
+}
+
+/** The same for each message apart; empty if there is nothing to read in it. */
+export function passagesByMessage(messages: readonly Message[], zone: string | null): readonly (readonly Passage[])[] {
   const read = messages.map(readMessage);
   const links = linkCalls(read);
-  const readings = read.flatMap((each) => readingsOf(each, links));
-  const [message] = messages;
-  if (readings.length === 0 && message !== undefined)
-    readings.push({ message, who: [message.role], kind: message.role, text: "[no text]" });
-  return readings.map(({ message: { at }, who, kind, text }) => {
-    const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
-    return { label: zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`, text, kind };
-  });
+  return read.map((each) => readingsOf(each, links).map((reading) => toPassage(reading, zone)));
+}
+
+function toPassage({ message: { at }, who, kind, text }: Reading, zone: string | null): Passage {
+  const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
+  return { label: zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`, text, kind };
 }
 
 /**

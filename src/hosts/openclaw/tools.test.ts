@@ -6,12 +6,14 @@ import type { NewGrant } from "../../core/model/store.ts";
 import { createRecallWorld, textOf } from "../../../test/support/recall-world.ts";
 import type { Place, RecallWorld } from "../../../test/support/recall-world.ts";
 import { createHost, toAppendable } from "../../../test/support/scripted-host.ts";
+import { itemsIn, lineFor } from "../../../test/support/honest-reader.ts";
+import type { LlmRequest } from "./host-api.ts";
 import { tools } from "../../agent-tools/all.ts";
 import { createTool } from "./tools.ts";
 import type { Json } from "../../core/base/json.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
-const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
+const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent", "lcm_map"];
 const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
 
 /** A child that forks the main session's context; its own session may be stored too. */
@@ -162,6 +164,27 @@ describe("guarantee 25: the tools of a host read for the session that calls them
       assert.match(textOf(await call(own.context, name, args(own))), /is basalt|secret: basalt/);
     });
   }
+
+  it("lcm_map and a thorough question read by the host's model, and never another agent's session", async () => {
+    const model = async ({ messages: [message] }: LlmRequest): Promise<string> => {
+      const items = itemsIn(message?.content ?? "");
+      const lines = items.map((item) => lineFor(item, { facts: [], text: item.text }));
+      return await Promise.resolve(items.length === 0 ? "Nothing." : lines.join("\n"));
+    };
+    const world = await createRecallWorld({ model });
+    const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+    const asked = { prompt: "Copy it.", schema, query: "secret" };
+    const { call, own, stranger, completions } = world;
+    assert.match(textOf(await call(own.context, "lcm_map", asked)), /^\d results[^]*secret is basalt/);
+    assert.match(textOf(await call(own.context, "lcm_map", { ...asked, allConversations: true })), /[^]*\d results/);
+    const foreign = await call(own.context, "lcm_map", { ...asked, conversationId: stranger.id });
+    assert.match(textOf(foreign), /there is no conversation/);
+    const thorough = { prompt: "Which secrets are there?", thorough: true, allConversations: true };
+    assert.match(textOf(await call(own.context, "lcm_expand_query", thorough)), /None of \d+ messages/);
+    assert.doesNotMatch(JSON.stringify(completions), /diamond/);
+    assert.match(JSON.stringify(completions), /copper/);
+    assert.equal((await (await world.runtime.open()).spend()).usage.calls, completions.length);
+  });
 
   it("a session that is not stored reads its agent's sessions on request, and no others", async () => {
     const { call } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:scratch"] } });

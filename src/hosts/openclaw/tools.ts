@@ -12,6 +12,7 @@ import type { Reader } from "../../core/recall/scope.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { refusal, type Tool } from "../../agent-tools/define.ts";
 import { createDelegate, type DelegateDeps } from "./delegate.ts";
+import { createHostModel } from "./host-model.ts";
 import type { HostRuntime, HostTool, Logger, SessionNames, ToolOutput } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
@@ -104,6 +105,9 @@ async function run(
     ...(grant === undefined ? {} : { grant }),
     ...(signal === undefined ? {} : { signal }),
     delegate: createDelegate({ ...session, lcm, conversation }),
+    model: lcm.metered(
+      createHostModel({ complete: async (asked) => await session.host().llm.complete(asked) }, runtime),
+    ),
     onProgress: (progress) => onUpdate?.(toOutput(progressWords(progress), {})),
   });
   return toOutput(text, details);

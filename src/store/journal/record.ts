@@ -10,7 +10,8 @@ import { renewChecksum } from "../checksums.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { freshSearchId } from "../conversation/summary-rows.ts";
 import { freshNumber } from "../registry.ts";
-import { asConversation } from "../rows.ts";
+import { forgetAnswers } from "../ledger/map-answers.ts";
+import { asConversation, asMessage } from "../rows.ts";
 import { all, count, first, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, ScriptDeps, Value } from "../script.ts";
 import { adjustTotals, totalsIn, type TotalsChange } from "../totals.ts";
@@ -210,6 +211,7 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
   if (table === "messages") {
     const id = Number(key["message_id"]);
     yield sql`DELETE FROM message_parts WHERE message_id = ${id}`;
+    yield* forgetAnswers(asMessage(id));
     yield* remove(table, key);
     yield* reindexRow("messages", id, null);
     return;

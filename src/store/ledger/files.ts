@@ -1,5 +1,6 @@
 /** Records stored files: their ids and the rows that describe them. */
 
+import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, FileId, StoredFile } from "../../core/model/types.ts";
 import type { NewFile } from "../../core/model/store.ts";
 import { fileWith, mustHave, storedAmong } from "../conversation/reads.ts";
@@ -20,7 +21,9 @@ export const freshFileId = function* (deps: ScriptDeps, conversation: Conversati
 
 /** If two calls store the same content at once, one file remains; the second call gets that one. */
 export function* recordFile(deps: ScriptDeps, file: SavedFile): Script<StoredFile> {
-  yield* mustHave(file.conversation);
+  const { forgets } = yield* mustHave(file.conversation);
+  if (file.forgets !== undefined && file.forgets !== forgets)
+    throw new LcmError("conflict", "something was forgotten since this was read", { hint: "run it again" });
   yield sql`INSERT INTO large_files (file_id, conversation_id, file_name, mime_type, byte_size, line_count, storage_uri,
                                      encoding, content_hash, exploration_summary, created_at, message_key)
             VALUES (${file.id}, ${file.conversation}, ${file.name}, ${file.mimeType}, ${file.bytes}, ${file.lines},

@@ -30,7 +30,7 @@ import { adjustTotals } from "../totals.ts";
 import { movedToText, partRows } from "../conversation/append.ts";
 import { setTitle } from "../conversation/open.ts";
 import { renderedTokens } from "../../core/base/escape.ts";
-import { forgottenMark, messageName } from "../../core/model/types.ts";
+import { forgottenMark, mapMimeType, messageName } from "../../core/model/types.ts";
 
 /** Covers rows only; stored-files.ts searches the content of files. */
 export const planForget: WriteScript<"planForget"> = function* (deps, scope, target) {
@@ -75,6 +75,10 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   };
 }
 
+/** Files with answers of a model about messages, of any conversation. */
+export const mapFiles = (): Script<readonly StoredFile[]> =>
+  all(sql`SELECT * FROM large_files WHERE mime_type = ${mapMimeType} ORDER BY file_id`, toStoredFile);
+
 /** Files whose content comes only from this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
   const ids = yield* withCopies(id);
@@ -97,7 +101,7 @@ export const filesIn = (scope: ConversationId | null): Script<readonly StoredFil
   );
 
 /** The message, the original it was transplanted from, and every copy of that. */
-const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
+export const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
   all(
     sql`WITH RECURSIVE origin(message_id) AS (
           VALUES (${id})
@@ -199,9 +203,10 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   } else {
     for (const id of plan.messages) yield* deps.leftovers.forget({ kind: "message", id });
   }
-  // A draft made before this may contain it: drafts are deleted, and a fold or rewrite based on earlier reads is stale.
+  // A draft or an answer made before this may contain it: they are deleted, and what is based on earlier reads is stale.
   yield sql`UPDATE conversations SET forgets = forgets + 1`;
   yield sql`DELETE FROM drafts`;
+  yield sql`DELETE FROM map_answers`;
   const { messages, summaries, files, journal } = plan;
   const subject = target.kind === "message" ? messageName(target.id) : "a secret";
   const step = { operation: "forget", conversation: scope, subject } as const;

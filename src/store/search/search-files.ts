@@ -4,7 +4,7 @@
  */
 
 import { LcmError } from "../../core/base/errors.ts";
-import type { StoredFile } from "../../core/model/types.ts";
+import { mapMimeType, type StoredFile } from "../../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../../core/model/store.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { sharedFiles } from "./shared-files.ts";
@@ -47,10 +47,11 @@ export function* filesUnsearched(request: SearchRequest): Script<number> {
     sql`SELECT EXISTS (SELECT 1 FROM json_each(${only}) c CROSS JOIN messages m
           ON m.conversation_id = c.value AND m.message_key >= 'copy:' AND m.message_key < 'copy;')`,
   );
-  if (copies > 0) return (yield* filesToSearch(request)).length;
+  // Answers of a map are not part of any message.
+  if (copies > 0) return (yield* filesToSearch(request)).filter(({ mimeType }) => mimeType !== mapMimeType).length;
   return yield* count(
     sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
-        WHERE f.encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
+        WHERE f.encoding = 'utf8' AND coalesce(f.mime_type, '') <> ${mapMimeType} AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
               ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
   );
 }

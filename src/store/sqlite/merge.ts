@@ -129,7 +129,7 @@ function* refuseClash(path: string, fresh: Conversations): Script<void> {
 /** A conversation's number in the source, and here. */
 type Renumbered = Merged["conversations"][number];
 
-const notMerged: ReadonlySet<string> = new Set(["registry", "journal", "drafts"]);
+const notMerged: ReadonlySet<string> = new Set(["registry", "journal", "drafts", "map_answers"]);
 /** Columns whose values are assigned again, in the same order. */
 const rowNumbers: ReadonlySet<string> = new Set(["entry_id", "compaction_id"]);
 

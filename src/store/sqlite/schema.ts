@@ -265,6 +265,16 @@ export const tables = {
       conversation_id INTEGER NOT NULL,
       PRIMARY KEY (summary_id, basis, conversation_id)
     ) WITHOUT ROWID`,
+  /** What a model answered about a message, under the digest of what it was asked. */
+  map_answers: `
+    CREATE TABLE map_answers (
+      conversation_id INTEGER NOT NULL,
+      message_id INTEGER NOT NULL,
+      basis TEXT NOT NULL,
+      answer_json TEXT NOT NULL,
+      at TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, message_id, basis)
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL

@@ -5,7 +5,10 @@ import { progressWords } from "../../agent-tools/text.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { conversationIn, type ConversationId, type MessageId, type SummaryId } from "../../core/model/types.ts";
 import type { Answer } from "../../core/recall/ask-types.ts";
-import { reachOf } from "../../core/recall/scope.ts";
+import { reachOf, type Reach } from "../../core/recall/scope.ts";
+import type { ThoroughPlan } from "../../core/recall/thorough.ts";
+import type { Spend } from "../../core/model-calls/metering.ts";
+import type { NamedModel } from "../../format/model.ts";
 import type { Doing } from "../port.ts";
 
 export interface Answered {
@@ -19,25 +22,36 @@ export type AnswerSource =
   | { readonly kind: "summaries"; readonly conversation: ConversationId; readonly at: SummaryId }
   | { readonly kind: "messages"; readonly conversation: ConversationId; readonly at: MessageId };
 
+/** What reading every message would take. */
+export interface PlannedReading {
+  readonly plan: ThoroughPlan;
+  readonly model: NamedModel | null;
+  readonly spend: Spend;
+}
+
+interface Asked {
+  readonly conversation: ConversationId | null;
+  readonly question: string;
+}
+
+const reachOfAsked = async ({ store }: Lcm, conversation: ConversationId | null): Promise<Reach> =>
+  conversation === null
+    ? await reachOf(store, { conversation: null, policy: "all" }, {})
+    : { kind: "conversation", conversations: [conversation] };
+
 /** Of passages without an answer, a person reads less. */
 const passageTokens = 600;
 
 export const askAsks = {
   /** As `lcm ask` does. On a read-only database no model is called, since its calls are recorded. */
-  async question(
-    { conversation, question }: { readonly conversation: ConversationId | null; readonly question: string },
-    { port, signal, onProgress }: Doing,
-  ): Promise<Answered> {
+  async question({ conversation, question }: Asked, { port, signal, onProgress }: Doing): Promise<Answered> {
     const writer = port.readOnly === null ? await port.summariser() : null;
     const ask = async (lcm: Lcm): Promise<Answer> =>
       await askWithin(
         {
           prompt: question,
           query: question,
-          reach: async () =>
-            conversation === null
-              ? await reachOf(lcm.store, { conversation: null, policy: "all" }, {})
-              : { kind: "conversation", conversations: [conversation] },
+          reach: async () => await reachOfAsked(lcm, conversation),
           ...(writer === null && { maxTokens: passageTokens }),
         },
         {
@@ -50,6 +64,27 @@ export const askAsks = {
       );
     const answer = await (writer === null ? ask(await port.reading()) : port.writing(ask));
     const model = answer.by === "excerpts" ? null : (writer?.name ?? null);
+    return { answer, model, sources: await sourcesOf(await port.reading(), answer) };
+  },
+  /** Through a connection with the model: what an earlier run was answered depends on it. */
+  async planReading({ conversation, question }: Asked, { port, signal }: Doing): Promise<PlannedReading> {
+    return await port.writing(async (lcm) => ({
+      plan: await lcm.planThorough({ prompt: question, reach: await reachOfAsked(lcm, conversation), signal }),
+      model: await port.summariser(),
+      spend: await lcm.spend(),
+    }));
+  },
+  /** As `lcm ask --thorough --apply` does. */
+  async readAll({ conversation, question }: Asked, { port, signal, onProgress }: Doing): Promise<Answered> {
+    const answer = await port.writing(async (lcm) =>
+      lcm.thorough({
+        prompt: question,
+        reach: await reachOfAsked(lcm, conversation),
+        signal,
+        onProgress: (at) => onProgress({ done: at.done, of: at.of, words: progressWords(at), stops: true }),
+      }),
+    );
+    const model = answer.by === "excerpts" ? null : ((await port.summariser())?.name ?? null);
     return { answer, model, sources: await sourcesOf(await port.reading(), answer) };
   },
 };
