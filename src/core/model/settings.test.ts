@@ -44,6 +44,8 @@ const added = {
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
   searchTimeoutSeconds: ["LCM_SEARCH_TIMEOUT_SECONDS", 10],
+  embedder: ["LCM_EMBEDDER", null],
+  embedderBaseUrl: ["LCM_EMBEDDER_BASE_URL", null],
   durability: ["LCM_DURABILITY", "auto"],
 } as const;
 

@@ -55,6 +55,7 @@ import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
 export type { DanglingReference, DatabaseFile, Integrity, Merged } from "./database-file.ts";
+export type * from "./embedder.ts";
 export type * from "./language-model.ts";
 export type * from "./search.ts";
 
