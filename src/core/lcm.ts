@@ -17,9 +17,11 @@ import { ingest } from "./ingest/ingest.ts";
 import { examine, inspect } from "./maintenance/inspect.ts";
 import { applyFixes, planFixes } from "./maintenance/apply-fix.ts";
 import type { ConversationId } from "./model/types.ts";
-import type { Clock, Model, Store } from "./model/store.ts";
+import type { Clock, Embedder, Model, Store } from "./model/store.ts";
 import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
+import { makeVectors } from "./recall/make-vectors.ts";
+import { searchingByMeaning } from "./recall/meaning.ts";
 import { recent } from "./recall/recent.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
@@ -38,6 +40,8 @@ export interface LcmDeps {
   readonly settings?: Settings;
   /** Writes summaries; without it they are extracted. Its calls are metered here. */
   readonly model?: Model | null;
+  /** Lets searches go by meaning, too; without it they go by words. Closed together with this. */
+  readonly embedder?: Embedder | null;
   /** `ignored` retries a credential that was rejected recently, for a person at a terminal. */
   readonly breaker?: "heeded" | "ignored";
   readonly templates?: Templates;
@@ -74,6 +78,8 @@ export interface Lcm {
   /** Model calls in the current window, and providers that reject our credential. */
   readonly spend: Bound<typeof spendOf>;
   readonly grep: Bound<typeof grep>;
+  /** Embeds messages for search by meaning until all are; run it again to resume. `invalid` without an embedder. */
+  readonly makeVectors: Bound<typeof makeVectors>;
   /** Describes a summary, file or message by id; throws `not_found` beyond the reach too. */
   readonly describe: Bound<typeof describe>;
   /** Recounts a period of time from summaries. */
@@ -121,14 +127,13 @@ export interface Lcm {
 }
 
 export function createLcm(given: LcmDeps): Lcm {
-  const { store, clock, templates = builtInTemplates } = given;
+  const { clock, templates = builtInTemplates, embedder = null } = given;
+  const store = embedder === null ? given.store : searchingByMeaning(given.store, embedder);
   const settings = given.settings ?? resolveSettings({ env: {}, config: {} }).values;
   const metered = (model: Model): Model =>
     meter({ store, clock, settings }, model, { breaker: given.breaker ?? "heeded" });
   const model = given.model === undefined || given.model === null ? null : metered(given.model);
-  const { describeFilesUntil } = given;
-  const isDescribing = describeFilesUntil !== undefined && model !== null;
-  const describing = isDescribing ? { explore: describeWith(model, describeFilesUntil) } : {};
+  const describing = describingWith(model, given.describeFilesUntil);
   const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
   const takeTurn = createQueues();
   return {
@@ -165,6 +170,7 @@ export function createLcm(given: LcmDeps): Lcm {
     metered,
     spend: spendOf.bind(null, deps),
     grep: grep.bind(null, store),
+    makeVectors: makeVectors.bind(null, { store, embedder }),
     describe: describe.bind(null, store),
     recent: recent.bind(null, deps),
     expand: expand.bind(null, store),
@@ -190,6 +196,9 @@ export function createLcm(given: LcmDeps): Lcm {
     close: async () => await store.close(),
   };
 }
+
+const describingWith = (model: Model | null, until: LcmDeps["describeFilesUntil"]) =>
+  until === undefined || model === null ? {} : { explore: describeWith(model, until) };
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LcmError } from "../core/base/errors.ts";
+import { errorText, LcmError } from "../core/base/errors.ts";
 import type { Embedder } from "../core/model/embedder.ts";
 import type { Settings } from "../core/model/settings.ts";
 import { endpointOf } from "./choose-model.ts";
@@ -20,12 +20,30 @@ export interface EmbedderDeps {
   readonly fetch?: typeof fetch;
 }
 
-export type EmbedderSettings = Pick<Settings, "embedder" | "embedderBaseUrl" | "summaryTimeoutSeconds">;
+type EmbedderSettings = Pick<Settings, "embedder" | "embedderBaseUrl" | "summaryTimeoutSeconds">;
 
-/** Null if none is configured. Loads nothing yet. Throws `invalid` if the setting cannot be understood. */
+/**
+ * Null if none is configured. Loads nothing yet, and never throws: a setting that cannot be used must not keep anyone
+ * from searching by words, so it gives an embedder that refuses and says why.
+ */
 export async function chooseEmbedder(settings: EmbedderSettings, deps: EmbedderDeps): Promise<Embedder | null> {
-  const { embedder, embedderBaseUrl } = settings;
+  const { embedder } = settings;
   if (embedder === null || embedder.trim().toLowerCase() === "off") return null;
+  try {
+    return await createEmbedder(embedder, settings, deps);
+  } catch (error) {
+    const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
+    const message = `${errorText(error)}${hint}`;
+    return {
+      name: embedder.trim(),
+      batch: 1,
+      embed: async () => await Promise.resolve({ kind: "refused", refusal: "rejected", message }),
+      close: async () => await Promise.resolve(),
+    };
+  }
+}
+
+async function createEmbedder(embedder: string, settings: EmbedderSettings, deps: EmbedderDeps): Promise<Embedder> {
   const [, provider = "", model = ""] = /^([\w-]+):\s*(\S.*?)\s*$/.exec(embedder.trim()) ?? [];
   if (model === "") {
     throw new LcmError("invalid", `embedder is "${embedder}", which names no model`, {
@@ -35,7 +53,7 @@ export async function chooseEmbedder(settings: EmbedderSettings, deps: EmbedderD
   if (provider === "local") return createLocalEmbedder(model, placesOf(deps));
   const config = await readOpenclawConfig(deps.stateDir, deps.env);
   const custom = await readCustomProviders(deps.stateDir, config);
-  const { baseUrl, needsKey } = endpointOf({ provider, model, baseUrl: embedderBaseUrl }, custom);
+  const { baseUrl, needsKey } = endpointOf({ provider, model, baseUrl: settings.embedderBaseUrl }, custom);
   const isOllama = provider === "ollama";
   const { stateDir, env, fetch: post = fetch } = deps;
   // Only Anthropic's logins need it, and Anthropic offers no embeddings.

@@ -31,6 +31,7 @@ import {
   setSession,
   setTitle,
 } from "./conversation/open.ts";
+import { dropVectors, pendingVectors, recordEmbedder, saveVectors } from "./search/vectors.ts";
 import { journalGone } from "./journal/record.ts";
 
 /** Methods that need more than rows: content, the search index, the clock or the database file. */
@@ -58,6 +59,7 @@ export const reads = {
   planTransplant,
   draft,
   extents,
+  pendingVectors,
 } as const satisfies ReadScripts;
 
 /** A rewind drops places of lost messages; the journal keeps them, so that the loss is still reported. */
@@ -84,6 +86,9 @@ export const writes = {
   sweepOrphans,
   undo,
   saveDraft,
+  saveVectors,
+  dropVectors,
+  recordEmbedder,
   ...grants,
   ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;

@@ -20,8 +20,10 @@ const conditions = {
   compactions: own,
   journal: own,
   drafts: own,
+  message_vectors: own,
   expansion_grants: null,
   model_usage: null,
+  embedders: null,
   search_progress: null,
   checksum_backlog: null,
 } as const satisfies Readonly<Record<string, string | null>>;

@@ -126,6 +126,17 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     slow: { statement: /INSERT INTO context_items/, ms: 3, apart: false },
     progress: /importing .* messages stored/,
   },
+  index: {
+    async place() {
+      provider.play({ kind: "hang" });
+      return await createDeepPlace(null, { LCM_EMBEDDER: "lmstudio:m", LCM_EMBEDDER_BASE_URL: `${provider.url}/v1` });
+    },
+    args: () => ["index"],
+    progress: /indexing +\d+ s/,
+    interrupted: /stopped: 0 to do; run it again to continue/,
+    late: /stopped: .* to do; run it again to continue/,
+    lateStatus: 0,
+  },
   prune: {
     place: deep,
     args: () => ["prune", "1", "--delete", "--apply", "--no-backup"],

@@ -74,6 +74,8 @@ export const caveats = list(
     object({ kind: oneOf("as_words"), words: text }),
     object({ kind: oneOf("files", "unreadable"), files: whole }),
     object({ kind: oneOf("unindexed"), rows: whole }),
+    object({ kind: oneOf("no_meaning"), reason: text }),
+    object({ kind: oneOf("unembedded"), messages: whole, of: whole }),
   ),
 );
 

@@ -2,6 +2,7 @@
 
 import type { ConversationId, FileId, MessageId, Role, SummaryId } from "./types.ts";
 import type { Timestamp } from "../base/time.ts";
+import type { MeaningQuery } from "./vectors.ts";
 
 export interface SearchRequest {
   readonly pattern: string;
@@ -15,6 +16,8 @@ export interface SearchRequest {
   readonly before?: Timestamp;
   /** Search only what is below or above these summaries. */
   readonly around?: readonly SummaryId[];
+  /** Ranks messages by meaning, too. Ignored by regular expressions, by recency, and in files. */
+  readonly meaning?: MeaningQuery;
   /** Calls and results of our own tools come last, except in a full-text search by recency. */
   readonly sort: "recency" | "relevance" | "hybrid";
   /** 1 to 200. */
@@ -57,6 +60,10 @@ export type SearchCaveat =
   | { readonly kind: "files"; readonly files: number }
   /** This many files could not be read. */
   | { readonly kind: "unreadable"; readonly files: number }
+  /** Messages were found by words alone, because the embedding model cannot be used. */
+  | { readonly kind: "no_meaning"; readonly reason: string }
+  /** This many of the messages were found by words alone, because they have no vector yet. */
+  | { readonly kind: "unembedded"; readonly messages: number; readonly of: number }
   /** The index is being built; this many rows are not in it yet. */
   | { readonly kind: "unindexed"; readonly rows: number };
 

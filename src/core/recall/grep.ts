@@ -142,6 +142,12 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;
     case "unreadable":
       return `${plural(caveat.files, "file")} could not be read, so matches may be missing`;
+    case "no_meaning":
+      return `searched by words alone: ${caveat.reason}`;
+    case "unembedded": {
+      const remedy = surface === "flags" ? "; run `lcm index` to embed them" : "";
+      return `${formatCount(caveat.messages)} of ${plural(caveat.of, "message")} have no vector yet and were searched by words alone${remedy}`;
+    }
     case "unindexed":
       return `the search index is still being built: ${plural(caveat.rows, "row")} not indexed yet`;
   }

@@ -27,6 +27,7 @@ import {
   toSearchedRow,
   turnsAt,
 } from "./sources.ts";
+import { compareMeaning, fuse, lacksVectors, type Meaning } from "./semantic.ts";
 import { all, type Script } from "../script.ts";
 
 interface WordHits {
@@ -35,6 +36,7 @@ interface WordHits {
   readonly collected: Collected;
   /** Words that were not found; empty if each was found but not all together; null if none is worth reporting. */
   readonly missing: readonly Term[] | null;
+  readonly meaning: Meaning | null;
 }
 
 export function* searchByWords(
@@ -47,7 +49,8 @@ export function* searchByWords(
   const scope = yield* openScope(request);
   const terms = [...query.phrases, ...query.words, ...query.pieces];
   const wanted: WordSearch = { ...given, query, scope, terms, read: createReader(terms) };
-  const { hits, collected, missing } = request.sort === "recency" ? yield* findNewest(wanted) : yield* findBest(wanted);
+  const { hits, collected, missing, meaning } =
+    request.sort === "recency" ? yield* findNewest(wanted) : yield* findBest(wanted);
 
   const caveats: SearchCaveat[] = [];
   if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
@@ -55,6 +58,8 @@ export function* searchByWords(
   if (collected.isCut) caveats.push({ kind: "newest_ranked", ranked: collected.ranked });
   if (missing !== null && hits.length > 0)
     caveats.push({ kind: "partial_match", missing: missing.map((word) => word.text) });
+  if (meaning !== null && lacksVectors(meaning))
+    caveats.push({ kind: "unembedded", messages: meaning.missing, of: meaning.rows });
   if (collected.unindexed > 0) caveats.push({ kind: "unindexed", rows: collected.unindexed });
   return { hits: hits.slice(0, request.limit), caveats };
 }
@@ -100,6 +105,7 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<WordHit
       which === "all"
         ? null
         : query.words.filter((word) => !candidates.some(({ reading }) => holds(wanted, reading, word))),
+    meaning: null,
   };
 }
 
@@ -124,6 +130,8 @@ function* findBest(wanted: WordSearch): Script<WordHits> {
     });
     ranked.push(...(corpus === messages ? yield* scoreAmongTurns(scored, { weights, meanLength }, wanted) : scored));
   }
+  const meaning = yield* findMeaning(wanted);
+  if (meaning !== null) ranked.splice(0, ranked.length, ...(yield* fuseMeaning(wanted, ranked, meaning)));
   const boosts = request.sort === "hybrid" ? recencyBoosts(ranked.map(({ row }) => row.at)) : [];
   // The index also has words that occur only in calls of our own tools, which are not searched.
   const isAllRead = collected.candidates.length < candidatesMax && !collected.isCut && !collected.endedLate;
@@ -139,8 +147,31 @@ function* findBest(wanted: WordSearch): Script<WordHits> {
       .map(({ row, reading, score }) => toSearchHit(row, bestRange(reading, weights, snippetWidth), score)),
     collected,
     missing: unknown.length > 0 ? unknown : null,
+    meaning,
   };
 }
+
+/** Compares meanings, if the request asks for it. */
+function* findMeaning({ request, scope, deadline }: WordSearch): Script<Meaning | null> {
+  if (request.meaning === undefined || !scope.corpora.includes(messages)) return null;
+  return yield* compareMeaning(request.meaning, scope.filter, deadline);
+}
+
+/** Adds the messages that are closest in meaning, and scores all rows by words and meaning. */
+function* fuseMeaning(wanted: WordSearch, ranked: readonly Scored[], meaning: Meaning): Script<readonly Scored[]> {
+  const { query, scope, read } = wanted;
+  const known = new Set(ranked.flatMap(({ row }) => (row.corpus === "messages" ? [row.id] : [])));
+  // A message without a phrase is no match, however close it is.
+  const added = query.phrases.length > 0 ? [] : meaning.closest(closestMax).filter((id) => !known.has(id));
+  const rows = yield* messages.rows(added.filter(scope.isNear.messages), scope.filter);
+  const close = rows
+    .filter(({ text }) => text !== "")
+    .map((row): Scored => ({ row, reading: read(row.text), score: 0 }));
+  return fuse([...ranked, ...close], meaning);
+}
+
+/** How many messages are added because they are close. */
+const closestMax = 200;
 
 type Scored = Candidate & { readonly score: number };
 

@@ -8,6 +8,8 @@ import { isPending, messages, summaries, type Corpus, type CorpusName } from "./
 import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
+import { forgetVector } from "./vectors.ts";
+import { numbersPerConversation } from "../../core/model/types.ts";
 
 /** Finds rows by their terms. Each database brings its own. */
 export interface SearchIndex {
@@ -85,9 +87,13 @@ const entry = (name: CorpusName, id: number, content: string, conversation: numb
     `${conversationTerm(conversation)} ${indexText(content)}`,
   ]);
 
-/** Updates the entry of a row whose text has changed, or that is gone (null). A row past the watermark is indexed later. */
+/**
+ * Updates the entry of a row whose text has changed, or that is gone (null), and forgets its vector. A row past the
+ * watermark is indexed later.
+ */
 export function* reindexRow(name: CorpusName, id: number, content: string | null): Script<void> {
   yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
+  if (name === "messages") yield* forgetVector(Math.floor(id / numbersPerConversation), id % numbersPerConversation);
   if (content === null) return;
   const conversation = yield* (name === "messages" ? messages : summaries).indexedIn(id);
   if (conversation > 0) yield entry(name, id, content, conversation);

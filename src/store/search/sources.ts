@@ -30,6 +30,11 @@ const latest = "~";
 /** Conversations that may have rows outside the index. The partial index needs exactly this condition. */
 export const isPending = "unindexed = 1";
 
+const inList = "IN (SELECT value FROM json_each(?))";
+/** Whether a row's conversation is searched; takes the values of `scoping`. */
+export const inScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
+export const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
+
 /** Names of our own tools, by whatever prefix a host gives them. */
 const isOwnTool = "GLOB '*lcm_[a-z]*'";
 
@@ -111,11 +116,8 @@ interface CorpusNames {
 
 function createCorpus(names: CorpusNames) {
   const { name, id, columns } = names;
-  const inList = "IN (SELECT value FROM json_each(?))";
-  const isInScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
-  const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
   // Cheap and selective conditions come first.
-  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent} AND ${isInScope}`;
+  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent} AND ${inScope}`;
   const allowing = (filter: Filter) => [filter.since, filter.before, ...scoping(filter)] as const;
 
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
@@ -126,13 +128,13 @@ function createCorpus(names: CorpusNames) {
     FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
   const rows = `SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${isAllowed} ORDER BY ${id} DESC`;
   const behind = `SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
-    WHERE coalesce(last_message_at, '${latest}') > ? AND ${isInScope}
+    WHERE coalesce(last_message_at, '${latest}') > ? AND ${inScope}
       AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
         WHERE ${id} > c.conversation_id << 24 AND ${id} < (c.conversation_id + 1) << 24 AND +${id} < ?
         ${names.latestFirst}) WHERE at > ?)`;
   const spans = (after: string, isAsked: string): string => `SELECT conversation_id, ${after} AS after,
       ${names.newest} AS newest, ${names.bound} AS latest FROM conversations
-    WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${isInScope}
+    WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${inScope}
     ORDER BY last_message_at DESC, conversation_id DESC`;
   const [whole, unindexed] = [spans("0", "1"), spans(names.indexed, isPending)];
   const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.value ->> 0 AND span.value ->> 1`;
@@ -196,6 +198,13 @@ export function takeSpans(list: Span[], rowsMax: number): readonly Span[] {
 
 export const rowsIn = (spans: readonly Span[]): number =>
   spans.reduce((sum, { after, newest }) => sum + newest - after, 0);
+
+/** Messages from one id to another, both included, except notes. */
+export const messageRange = (from: number, to: number): Statement =>
+  statement(`SELECT ${messageColumns} FROM messages WHERE message_id BETWEEN ? AND ? AND aside IS NOT 'note'`, [
+    from,
+    to,
+  ]);
 
 /** Turns by conversation and seq, at any time. */
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
