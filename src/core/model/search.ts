@@ -1,6 +1,7 @@
 /** The store's port for searching: requests, hits, and caveats that say why a result may be incomplete. */
 
 import type { ConversationId, FileId, MessageId, Role, SummaryId } from "./types.ts";
+import type { TextRange } from "../base/excerpt.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export interface SearchRequest {
@@ -28,18 +29,28 @@ export interface SearchLimits {
 
 export type SearchHit = {
   readonly conversation: ConversationId;
-  /** The text around the match, cut from the stored text. */
+  /** One line around the match, cut from the stored text. */
   readonly snippet: string;
   readonly at: Timestamp;
   /** Comparable within one result only; 0 for regex hits. */
   readonly score: number;
 } & (
-  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
+  | ({ readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number } & Focus)
   /** It covers the time from `earliestAt`, if known, to `at`. */
-  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly earliestAt: Timestamp | null }
+  | ({
+      readonly kind: "summary";
+      readonly id: SummaryId;
+      readonly depth: number;
+      readonly earliestAt: Timestamp | null;
+    } & Focus)
   /** One hit per file and match; lines count from 1. */
   | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
 );
+
+/** The best match in the stored text; empty if a message matches only through its neighbours. */
+interface Focus {
+  readonly focus: TextRange;
+}
 
 /** Why a result may be incomplete. A result without caveats is complete. */
 export type SearchCaveat =

@@ -162,7 +162,7 @@ function* scoreAmongTurns(
   );
   return turns
     .map((turn, at) => ({ ...turn, score: scores[at] ?? 0 }))
-    .filter(({ row, score }) => score > 0 && row.text !== "" && isWithin(row.at, scope.filter));
+    .filter(({ row, score }) => score > 0 && row.text.trim() !== "" && isWithin(row.at, scope.filter));
 }
 
 /** The turns around this many of the best rows are read. */

@@ -314,12 +314,17 @@ export interface SearchedRow {
   readonly name: string | null;
   /** Whether it is a call or a result of one of our own tools, which repeats words and would hide the original. */
   readonly isRecalled: boolean;
-  readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
+  readonly toHit: (
+    shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score"> & { readonly focus: TextRange },
+  ) => SearchHit;
 }
 
 const asTime = (value: string): Timestamp => value as Timestamp;
 
-/** The text of a row without calls of our own tools: no search finds the call that asked for it. */
+/**
+ * The text of a row with blanks for the calls of our own tools: no search finds the call that asked for it, and every
+ * match is where it is in the stored text.
+ */
 export function searchedText(row: Row): string {
   const content = text(row, "content");
   const pieces = textOrNull(row, "pieces");
@@ -327,7 +332,7 @@ export function searchedText(row: Row): string {
   let from = 0;
   const kept: string[] = [];
   for (const [length, isOwnCall] of JSON.parse(pieces) as readonly (readonly [number, 0 | 1 | null])[]) {
-    if (isOwnCall !== 1) kept.push(content.slice(from, from + length));
+    kept.push(isOwnCall === 1 ? " ".repeat(length) : content.slice(from, from + length));
     from += length + 1;
   }
   return kept.join("\n");
@@ -375,6 +380,7 @@ export const toSearchHit = (row: SearchedRow, range: TextRange, score: number): 
   row.toHit({
     conversation: row.conversation,
     snippet: excerpt(row.text, range, snippetWidth),
+    focus: { from: range.from, to: range.to },
     at: row.at,
     score,
   });
