@@ -14,10 +14,14 @@ export interface SearchRequest {
   /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
   readonly since?: Timestamp;
   readonly before?: Timestamp;
+  /** Only messages of these roles, after or before these messages, which are not included. Summaries never match. */
+  readonly roles?: readonly Role[];
+  readonly afterId?: MessageId;
+  readonly beforeId?: MessageId;
   /** Search only what is below or above these summaries. */
   readonly around?: readonly SummaryId[];
-  /** Calls and results of our own tools come last, except in a full-text search by recency. */
-  readonly sort: "recency" | "relevance" | "hybrid";
+  /** Calls and results of our own tools come last, except in a full-text search by time (newest or oldest first). */
+  readonly sort: "recency" | "oldest" | "relevance" | "hybrid";
   /** 1 to 200. */
   readonly limit: number;
 }
