@@ -6,6 +6,7 @@ import { formatCount, plural } from "../../core/base/format.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { flag, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { defineCommand, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
+import { stoppedBy } from "./_stopping.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 const json = object({
@@ -63,7 +64,7 @@ export const indexCommand = defineCommand({
           session.note(session.paint.soft("no embedding model is configured, so search goes by words alone"));
       }
       if (made?.outcome === "failed") return exitUnavailable;
-      return session.signal.aborted ? exitInterrupted : exitOk;
+      return session.signal.aborted && stoppedBy(session.signal) === "interrupt" ? exitInterrupted : exitOk;
     });
   },
 });

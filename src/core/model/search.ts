@@ -1,6 +1,7 @@
 /** The store's port for searching: requests, hits, and caveats that say why a result may be incomplete. */
 
 import type { ConversationId, FileId, MessageId, Role, SummaryId } from "./types.ts";
+import type { TextRange } from "../base/excerpt.ts";
 import type { Timestamp } from "../base/time.ts";
 import type { MeaningQuery } from "./vectors.ts";
 
@@ -14,12 +15,16 @@ export interface SearchRequest {
   /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
   readonly since?: Timestamp;
   readonly before?: Timestamp;
+  /** Only messages of these roles, after or before these messages, which are not included. Summaries never match. */
+  readonly roles?: readonly Role[];
+  readonly afterId?: MessageId;
+  readonly beforeId?: MessageId;
   /** Search only what is below or above these summaries. */
   readonly around?: readonly SummaryId[];
-  /** Ranks messages by meaning, too. Ignored by regular expressions, by recency, and in files. */
+  /** Ranks messages by meaning, too. Ignored by regular expressions, by time, and in files. */
   readonly meaning?: MeaningQuery;
-  /** Calls and results of our own tools come last, except in a full-text search by recency. */
-  readonly sort: "recency" | "relevance" | "hybrid";
+  /** Calls and results of our own tools come last, except in a full-text search by time (newest or oldest first). */
+  readonly sort: "recency" | "oldest" | "relevance" | "hybrid";
   /** 1 to 200. */
   readonly limit: number;
 }
@@ -31,18 +36,28 @@ export interface SearchLimits {
 
 export type SearchHit = {
   readonly conversation: ConversationId;
-  /** The text around the match, cut from the stored text. */
+  /** One line around the match, cut from the stored text. */
   readonly snippet: string;
   readonly at: Timestamp;
   /** Comparable within one result only; 0 for regex hits. */
   readonly score: number;
 } & (
-  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
+  | ({ readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number } & Focus)
   /** It covers the time from `earliestAt`, if known, to `at`. */
-  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly earliestAt: Timestamp | null }
+  | ({
+      readonly kind: "summary";
+      readonly id: SummaryId;
+      readonly depth: number;
+      readonly earliestAt: Timestamp | null;
+    } & Focus)
   /** One hit per file and match; lines count from 1. */
   | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
 );
+
+/** The best match in the stored text; empty if a message matches only through its neighbours. */
+interface Focus {
+  readonly focus: TextRange;
+}
 
 /** Why a result may be incomplete. A result without caveats is complete. */
 export type SearchCaveat =

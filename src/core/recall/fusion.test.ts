@@ -8,9 +8,10 @@ import type { Timestamp } from "../base/time.ts";
 const conversation = 1 as ConversationId;
 const at = "2026-02-17T15:30:00.000Z" as Timestamp;
 const leaf = "sum_0123456789abcdef";
+const focus = { from: 0, to: 0 };
 
 const hit = (id: number): SearchHit => {
-  const place = { conversation, snippet: `message ${id}`, at, score: 1 };
+  const place = { conversation, snippet: `message ${id}`, focus, at, score: 1 };
   return { ...place, kind: "message", id: id as MessageId, role: "user", seq: id };
 };
 
@@ -31,7 +32,7 @@ describe("merged searches", () => {
 
   it("prefer leaves over condensed summaries", () => {
     const summary = (id: `sum_${string}`, depth: number): SearchHit => {
-      return { kind: "summary", id, depth, earliestAt: null, conversation, snippet: "s", at, score: 1 };
+      return { kind: "summary", id, depth, earliestAt: null, conversation, snippet: "s", focus, at, score: 1 };
     };
     const condensed = summary("sum_00000000000000c1", 1);
     assert.deepEqual(

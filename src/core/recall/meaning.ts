@@ -20,7 +20,10 @@ export const searchingByMeaning = (store: Store, embedder: Embedder): Store => (
 });
 
 const isMeant = ({ mode, scope, sort, meaning }: SearchRequest): boolean =>
-  mode === "full_text" && sort !== "recency" && (scope === "messages" || scope === "both") && meaning === undefined;
+  mode === "full_text" &&
+  (sort === "relevance" || sort === "hybrid") &&
+  (scope === "messages" || scope === "both") &&
+  meaning === undefined;
 
 async function search(
   store: Store,

@@ -29,6 +29,8 @@ import {
 } from "./sources.ts";
 import { compareMeaning, fuse, lacksVectors, type Meaning } from "./semantic.ts";
 import { all, type Script } from "../script.ts";
+import { asMessage } from "../rows.ts";
+import { conversationIn } from "../../core/model/types.ts";
 
 interface WordHits {
   /** In order, and one more than the limit if there are more. */
@@ -50,7 +52,7 @@ export function* searchByWords(
   const terms = [...query.phrases, ...query.words, ...query.pieces];
   const wanted: WordSearch = { ...given, query, scope, terms, read: createReader(terms) };
   const { hits, collected, missing, meaning } =
-    request.sort === "recency" ? yield* findNewest(wanted) : yield* findBest(wanted);
+    request.sort === "recency" || request.sort === "oldest" ? yield* findByTime(wanted) : yield* findBest(wanted);
 
   const caveats: SearchCaveat[] = [];
   if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
@@ -64,8 +66,8 @@ export function* searchByWords(
   return { hits: hits.slice(0, request.limit), caveats };
 }
 
-/** Newest first: rows that contain every word; if there are none, rows that contain some. */
-function* findNewest(wanted: WordSearch): Script<WordHits> {
+/** Newest or oldest first: rows that contain every word; if there are none, rows that contain some. */
+function* findByTime(wanted: WordSearch): Script<WordHits> {
   const { phrases, words } = wanted.query;
   const full = yield* findHolding(wanted, "all");
   const isAnswer = full.hits.length > 0 || phrases.length + words.length === 1 || full.collected.endedLate;
@@ -73,6 +75,22 @@ function* findNewest(wanted: WordSearch): Script<WordHits> {
 }
 
 const newestMax = 2_000;
+/** A few of the rows that the index finds contain the words only in calls of our own tools. */
+const sparePerPick = 10;
+
+/** Ids rise with time only within a conversation, so the lowest of each are read. */
+function oldestOfEach(ids: readonly number[], most: number): readonly number[] {
+  const counts = new Map<number, number>();
+  return ids
+    .toSorted((one, other) => one - other)
+    .filter((id) => {
+      const conversation = conversationIn(asMessage(id));
+      const count = (counts.get(conversation) ?? 0) + 1;
+      counts.set(conversation, count);
+      return count <= most;
+    });
+}
+
 function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<WordHits> {
   const { query, scope, request, terms } = wanted;
   const required = requiredBy(query, scope);
@@ -85,16 +103,20 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<WordHit
     which === "all"
       ? query.words.every((word) => holds(wanted, reading, word))
       : query.phrases.length > 0 || query.words.some((word) => holds(wanted, reading, word));
+  const isOldest = request.sort === "oldest";
   const collected = yield* collect(wanted, {
     isMatch,
-    enough: request.limit + 1,
-    *pick({ name }) {
-      const ids = yield* wanted.index.newest(name, match, newestMax);
-      const cutBelow = ids.length < newestMax ? 0 : (ids.at(-1) ?? 0);
-      return { ranked: ids.length, ids: (from, to) => ids.slice(from, to), holding: new Map(), match, cutBelow };
+    enough: isOldest ? newestMax : request.limit + 1,
+    *pick(corpus) {
+      const most = isOldest ? wanted.postings : newestMax;
+      const ids = yield* wanted.index.newest(corpus.name, match, most);
+      const cutBelow = ids.length < most ? 0 : (ids.at(-1) ?? 0);
+      const picked = isOldest ? oldestOfEach(yield* corpus.sift(ids, scope.filter), request.limit + sparePerPick) : ids;
+      return { ranked: picked.length, ids: (from, to) => picked.slice(from, to), holding: new Map(), match, cutBelow };
     },
   });
-  const candidates = collected.candidates.toSorted((one, other) => byRecency(one.row, other.row));
+  const direction = isOldest ? -1 : 1;
+  const candidates = collected.candidates.toSorted((one, other) => direction * byRecency(one.row, other.row));
   const weights = terms.map(() => 1);
   return {
     hits: candidates
@@ -193,7 +215,7 @@ function* scoreAmongTurns(
   );
   return turns
     .map((turn, at) => ({ ...turn, score: scores[at] ?? 0 }))
-    .filter(({ row, score }) => score > 0 && row.text !== "" && isWithin(row.at, scope.filter));
+    .filter(({ row, score }) => score > 0 && row.text.trim() !== "" && isWithin(row, scope.filter));
 }
 
 /** The turns around this many of the best rows are read. */
