@@ -1,6 +1,6 @@
 /**
  * Measures how well search finds the answers to questions, side by side with plain BM25:
- * `npm run bench:recall [-- --data DIR] [--also DIR] [--only NAME] [--json] [--doc]`.
+ * `npm run bench:recall [-- --data DIR] [--also DIR] [--only NAME] [--embedder SPEC] [--json] [--doc]`.
  * Everything takes the real path: imported, compacted without a model, searched through the tool. With `--doc` the
  * figures of this run become docs/retrieval.md.
  */
@@ -12,14 +12,17 @@ import { readDataSets } from "./data.ts";
 import { measure, type Measured } from "./measure.ts";
 import { page, report, toJson } from "./report.ts";
 import { storeDataSet } from "./store.ts";
-import { ours, plain, type Way } from "./ways.ts";
+import { resolveSettings } from "../../src/core/model/settings.ts";
+import { chooseEmbedder } from "../../src/models/choose-embedder.ts";
+import { ours, oursWithMeaning, plain, type Way } from "./ways.ts";
 
-const ways: readonly Way[] = [plain, ours];
+const lexical: readonly Way[] = [plain, ours];
 
 const { values } = parseArgs({
   options: {
     data: { type: "string", default: join(import.meta.dirname, "../../../shared/data") },
     also: { type: "string" },
+    embedder: { type: "string" },
     only: { type: "string", multiple: true },
     json: { type: "boolean", default: false },
     doc: { type: "boolean", default: false },
@@ -29,9 +32,12 @@ const folders = { data: values.data, also: values.also ?? values.data };
 const sets = readDataSets(folders, (line) => process.stderr.write(`${line}\n`)).filter(
   ({ name }) => values.only === undefined || values.only.some((asked) => name.toLowerCase().startsWith(asked)),
 );
+const { values: settings } = resolveSettings({ env: {}, config: values.embedder ? { embedder: values.embedder } : {} });
+const embedder = await chooseEmbedder(settings, { stateDir: process.cwd(), env: process.env, cwd: process.cwd() });
+const ways = embedder === null ? lexical : [...lexical, oursWithMeaning];
 const measured: Measured[] = [];
 for (const set of sets) {
-  const stored = await storeDataSet(set);
+  const stored = await storeDataSet(set, embedder);
   measured.push(await measure(stored, ways));
   await stored.close();
 }
@@ -41,4 +47,5 @@ const parts = report(
   plain.name,
 );
 console.log(values.json ? JSON.stringify(toJson(measured), null, 2) : parts.join("\n\n"));
+await embedder?.close();
 if (values.doc) writeFileSync(join(import.meta.dirname, "../../docs/retrieval.md"), page(parts));

@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createLcm, type Lcm } from "../../src/core/lcm.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
+import type { Embedder } from "../../src/core/model/embedder.ts";
 import type { ConversationId, Message, SummaryId } from "../../src/core/model/types.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
@@ -13,6 +14,8 @@ import type { DataSet, Sample } from "./data.ts";
 /** A conversation in the store. */
 export interface Stored {
   readonly lcm: Lcm;
+  /** The same, searching by meaning, too; null without an embedder. */
+  readonly meant: Lcm | null;
   readonly sample: Sample;
   readonly conversation: ConversationId;
   readonly messages: readonly Message[];
@@ -29,14 +32,18 @@ export interface StoredSet {
 /** Leaves small enough that a conversation of some 20,000 tokens has many, and nothing left unfolded. */
 export const settings = { leafChunkTokens: 2_000, leafTargetTokens: 400, freshTailCount: 0 };
 
-export async function storeDataSet({ name, samples }: DataSet): Promise<StoredSet> {
+/** With an embedder, all messages are embedded; the embedder stays open. */
+export async function storeDataSet({ name, samples }: DataSet, embedder: Embedder | null): Promise<StoredSet> {
   const folder = makeScratch("recall");
   const store = await openSqlite({ path: join(folder, "lcm.db") });
   const { values } = resolveSettings({ env: {}, config: settings });
   const lcm = createLcm({ store, clock: { now: systemNow }, settings: values });
+  const meant = embedder && createLcm({ store, clock: { now: systemNow }, settings: values, embedder });
   const conversations: Stored[] = [];
-  for (const sample of samples) conversations.push(await storeSample(lcm, sample));
+  for (const sample of samples) conversations.push({ ...(await storeSample(lcm, sample)), meant });
   while ((await store.index(1_000)) > 0);
+  const made = await meant?.makeVectors();
+  if (made?.outcome === "failed") throw new Error(made.problem ?? "the embedder failed");
   return {
     name,
     conversations,
@@ -47,7 +54,7 @@ export async function storeDataSet({ name, samples }: DataSet): Promise<StoredSe
   };
 }
 
-async function storeSample(lcm: Lcm, sample: Sample): Promise<Stored> {
+async function storeSample(lcm: Lcm, sample: Sample): Promise<Omit<Stored, "meant">> {
   async function* source(): AsyncGenerator<{ readonly position: number; readonly value: Json }> {
     for (const [index, value] of sample.lines.entries()) yield { position: index + 1, value };
   }

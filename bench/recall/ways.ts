@@ -1,6 +1,7 @@
 /** The ways of searching that are compared. Each maps a question to the keys of messages, best first. */
 
 import { grepTool } from "../../src/agent-tools/grep.ts";
+import type { Lcm } from "../../src/core/lcm.ts";
 import { messageName } from "../../src/core/model/types.ts";
 import type { Question } from "./data.ts";
 import { field, list, textOf } from "./fields.ts";
@@ -33,10 +34,15 @@ export const plain: Way = {
 };
 
 /** The tool's default; `asked` adds arguments for a question. */
-const byTool = (name: string, asked: (question: Question) => Record<string, unknown>): Way => ({
+const byTool = (
+  name: string,
+  asked: (question: Question) => Record<string, unknown>,
+  lcmOf: (stored: Stored) => Lcm = ({ lcm }) => lcm,
+): Way => ({
   name,
   open(stored) {
-    const { lcm, conversation, messages } = stored;
+    const { conversation, messages } = stored;
+    const lcm = lcmOf(stored);
     const keys = new Map(messages.map(({ id, key }) => [id, key]));
     const names = new Map(messages.map(({ id, key }) => [messageName(id), key]));
     const reach = { kind: "conversation", conversations: [conversation] } as const;
@@ -75,5 +81,17 @@ export const ours = byTool("ours", () => ({}));
 
 export const oursWithAlso: Way = {
   ...byTool("ours with also", ({ also }) => ({ also })),
+  applies: ({ also }) => also.length > 0,
+};
+
+const meantOf = ({ meant }: Stored): Lcm => {
+  if (meant === null) throw new Error("no embedder");
+  return meant;
+};
+
+export const oursWithMeaning = byTool("ours with meaning", () => ({}), meantOf);
+
+export const allTogether: Way = {
+  ...byTool("all together", ({ also }) => ({ also }), meantOf),
   applies: ({ also }) => also.length > 0,
 };
