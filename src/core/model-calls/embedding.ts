@@ -1,5 +1,6 @@
 /** Calls an embedding model, distrusts its answer, and turns vectors into one bit per dimension. */
 
+import { beforeDeadline } from "../base/deadline.ts";
 import { errorText } from "../base/errors.ts";
 import type { Embedder, EmbedRequest } from "../model/embedder.ts";
 import type { Refused } from "../model/language-model.ts";
@@ -12,10 +13,10 @@ export type Embedded =
   /** One per text. `model` also says how they were made, so that unequal ones never meet. */
   | { readonly kind: "bits"; readonly model: string; readonly bits: readonly Uint8Array[] };
 
-/** Never throws. An answer with too few vectors, or with vectors of different lengths or without numbers, is a refusal. */
+/** Never throws, and ends with its signal even if the model does not. An answer with too few vectors, or with vectors of different lengths or without numbers, is a refusal. */
 export async function embedAsBits(embedder: Embedder, request: EmbedRequest): Promise<Embedded> {
   try {
-    const answer = await embedder.embed(request);
+    const answer = await beforeDeadline(request.signal, embedder.embed(request), cancelled);
     if (answer.kind === "refused") return answer;
     const { model, vectors } = answer;
     const dims = vectors[0]?.length ?? 0;
@@ -26,6 +27,8 @@ export async function embedAsBits(embedder: Embedder, request: EmbedRequest): Pr
     return refused(`${embedder.name} failed: ${errorText(error)}`);
   }
 }
+
+const cancelled: Refused = { kind: "refused", refusal: "cancelled", message: "embedding was stopped" };
 
 const refused = (message: string): Refused => ({ kind: "refused", refusal: "rejected", message });
 

@@ -1,7 +1,7 @@
 /** Lets every search go by meaning, too: embeds its words first, and goes on without where that fails. */
 
-import { beforeDeadline, withDeadline } from "../base/deadline.ts";
-import { embedAsBits, type Embedded } from "../model-calls/embedding.ts";
+import { withDeadline } from "../base/deadline.ts";
+import { embedAsBits } from "../model-calls/embedding.ts";
 import type { Embedder } from "../model/embedder.ts";
 import type { SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
 
@@ -33,15 +33,10 @@ async function search(
 ): Promise<SearchResult> {
   const texts = [request.pattern];
   const waitMs = Math.min(patienceMs, (limits.timeoutMs ?? Infinity) / 2);
-  const late: Embedded = {
-    kind: "refused",
-    refusal: "timeout",
-    message: `${embedder.name} did not answer within ${waitMs / 1_000} s`,
-  };
   const embedded = await withDeadline(
     waitMs,
     limits.signal,
-    async (signal) => await beforeDeadline(signal, embedAsBits(embedder, { texts, kind: "query", signal }), late),
+    async (signal) => await embedAsBits(embedder, { texts, kind: "query", signal }),
   );
   // What the model took is left to the search, which is mostly over in a fraction of its time.
   if (embedded.kind === "bits") {
@@ -49,5 +44,7 @@ async function search(
     return await store.search({ ...request, meaning: { model, vectors } }, limits);
   }
   const result = await store.search(request, limits);
-  return { ...result, caveats: [...result.caveats, { kind: "no_meaning", reason: embedded.message }] };
+  const isLate = embedded.refusal === "cancelled";
+  const reason = isLate ? `${embedder.name} did not answer within ${waitMs / 1_000} s` : embedded.message;
+  return { ...result, caveats: [...result.caveats, { kind: "no_meaning", reason }] };
 }
