@@ -14,9 +14,9 @@ import { page, report, toJson } from "./report.ts";
 import { storeDataSet } from "./store.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { chooseEmbedder } from "../../src/models/choose-embedder.ts";
-import { ours, oursWithMeaning, plain, type Way } from "./ways.ts";
+import { allTogether, ours, oursWithAlso, oursWithMeaning, plain, type Way } from "./ways.ts";
 
-const lexical: readonly Way[] = [plain, ours];
+const lexical: readonly Way[] = [plain, ours, oursWithAlso];
 
 const { values } = parseArgs({
   options: {
@@ -34,7 +34,7 @@ const sets = readDataSets(folders, (line) => process.stderr.write(`${line}\n`)).
 );
 const { values: settings } = resolveSettings({ env: {}, config: values.embedder ? { embedder: values.embedder } : {} });
 const embedder = await chooseEmbedder(settings, { stateDir: process.cwd(), env: process.env, cwd: process.cwd() });
-const ways = embedder === null ? lexical : [...lexical, oursWithMeaning];
+const ways = embedder === null ? lexical : [...lexical, oursWithMeaning, allTogether];
 const measured: Measured[] = [];
 for (const set of sets) {
   const stored = await storeDataSet(set, embedder);

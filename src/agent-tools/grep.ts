@@ -7,7 +7,7 @@ import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recal
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
-import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { allConversations, also, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
 import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
 import { defineTool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -21,10 +21,13 @@ export const grepTool = defineTool({
   label: "Search the conversation",
   description:
     "Search all stored messages, summaries and files, including those no longer in your context. Start here when you " +
-    "know a word, name, error or path. Each match has an id: pass it to lcm_describe to read the full text. For a " +
+    "know a word, name, error or path; pass 2 or 3 other wordings in also. Each match has an id: pass it to lcm_describe to read the full text. For a " +
     "question whose answer spans several passages, use lcm_expand_query.",
   audience: "agent",
-  example: { pattern: "database migration", limit: 10 },
+  example: {
+    pattern: "why did the database migration fail",
+    also: ["migrate schema error rollback", "ALTER TABLE timeout"],
+  },
   parameters: {
     type: "object",
     required: ["pattern"],
@@ -32,6 +35,7 @@ export const grepTool = defineTool({
       pattern: textOf(
         'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains capitals).',
       ),
+      also,
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
@@ -74,10 +78,12 @@ export const grepTool = defineTool({
     const { tokenCap = lcm.settings.searchTokens, ...asked } = args;
     const reach = await reachOf(lcm.store, context.reader, args);
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
-    const result = await lcm.grep(
+    const found = await lcm.grep(
       { limit: matchesWithin(tokenCap), ...asked, ...spanOf(args, lcm), reach },
       { timeoutMs, ...(signal === undefined ? {} : { signal }) },
     );
+    // Summaries beside messages are only named; alone they are what was found.
+    const result = found.hits.length > 0 ? found : { ...found, hits: found.summaries ?? [], summaries: [] };
     if (result.hits.length === 0) {
       const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
       const lines = [
@@ -96,7 +102,8 @@ export const grepTool = defineTool({
       tokenCap - estimateTokens(sentences([longest.head, ...longest.notes])),
       context,
     );
-    const { head, notes } = frameOf(result, shown.ids.size, frame, context);
+    const count = result.hits.filter(({ id }) => shown.ids.has(id)).length;
+    const { head, notes } = frameOf(result, count, frame, context);
     return {
       text: [sentences([head]), ...shown.blocks, sentences(notes)].filter((part) => part !== "").join("\n"),
       details: detailsOf(result, shown, notes),
@@ -117,9 +124,13 @@ interface ShownHits {
 const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [] };
 
 /** Messages as passages; summaries beside them are only named, since they repeat what messages say. */
-async function showHits({ hits }: GrepResult, tokens: number, context: ToolContext): Promise<ShownHits> {
+async function showHits(
+  { hits, summaries: beside = [] }: GrepResult,
+  tokens: number,
+  context: ToolContext,
+): Promise<ShownHits> {
   const messages = hits.filter(({ kind }) => kind === "message");
-  const summaries = hits.filter((hit) => hit.kind === "summary");
+  const summaries = [...hits.filter((hit) => hit.kind === "summary"), ...beside];
   const files = hits.filter((hit) => hit.kind === "file");
   if (messages.length === 0)
     return summaries.length === 0 ? showFiles(files, tokens, context) : await showSummaries(summaries, tokens, context);
@@ -271,7 +282,7 @@ function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContex
 }
 
 function detailsOf(
-  { hits, caveats, mode }: GrepResult,
+  { hits, summaries = [], caveats, mode }: GrepResult,
   { ids, passages }: ShownHits,
   notes: readonly string[],
 ): JsonObject {
@@ -287,7 +298,7 @@ function detailsOf(
       context,
       isWhole,
     })),
-    matches: shown.map(matchOf),
+    matches: [...shown, ...summaries.filter(({ id }) => ids.has(id))].map(matchOf),
     total: hits.length,
     mode,
     caveats: notes,

@@ -31,7 +31,7 @@ async function search(
   request: SearchRequest,
   limits: SearchLimits,
 ): Promise<SearchResult> {
-  const texts = [request.pattern];
+  const texts = [request.pattern, ...(request.also ?? [])];
   const waitMs = Math.min(patienceMs, (limits.timeoutMs ?? Infinity) / 2);
   const embedded = await withDeadline(
     waitMs,

@@ -8,8 +8,7 @@ import type { MeaningQuery } from "../../core/model/vectors.ts";
 import { idIn } from "../../core/model/types.ts";
 import { all, int, statement, type Script } from "../script.ts";
 import { isLate, type Deadline } from "./limits.ts";
-import type { Reading } from "./rank.ts";
-import { inScope, scoping, type Filter, type SearchedRow } from "./sources.ts";
+import { inScope, scoping, type Filter } from "./sources.ts";
 import { bitsOf, blockOf, perBlock, slotOf } from "./vectors.ts";
 
 export interface Meaning {
@@ -177,44 +176,4 @@ function thresholdOf(lists: readonly Int16Array[], most: number): number {
   let at = counts.length;
   while (at > 0 && found < most) found += counts[--at] ?? 0;
   return at + lowest;
-}
-
-/** The newest messages are embedded a little later; the agent that asks mostly sees them anyway. */
-const fewMissing = 100;
-
-/** Whether enough messages are without a vector to say so. */
-export const lacksVectors = ({ missing, rows }: Meaning): boolean => missing > fewMissing || missing * 10 > rows;
-
-/** Chosen on all data sets together, leaving one conversation out at a time (bench/recall). */
-export const fusionRules = {
-  /** How much a standard deviation of closeness counts, where the best match by words counts 1. */
-  meaningShare: 0.2,
-  /** How much the closer of the two messages beside a message counts for it. */
-  besideShare: 0.5,
-  /** How much longer texts lose: they are close to everything. */
-  lengthShare: 0.5,
-  lengthWords: 100,
-};
-
-interface Fusible {
-  readonly row: Pick<SearchedRow, "corpus" | "conversation" | "seq">;
-  readonly reading: Pick<Reading, "length">;
-  /** By words alone. */
-  readonly score: number;
-}
-
-/** Scores rows by words and by meaning. Summaries, and messages without a vector, keep what their words give them. */
-export function fuse<T extends Fusible>(rows: readonly T[], meaning: Meaning): readonly T[] {
-  const { meaningShare, besideShare, lengthShare, lengthWords } = fusionRules;
-  const best = rows.reduce((most, { score }) => Math.max(most, score), 0) || 1;
-  return rows.map((each) => {
-    const { corpus, conversation, seq } = each.row;
-    const own = corpus === "messages" ? meaning.closeness(conversation, seq) : null;
-    const byWords = each.score / best;
-    if (own === null) return { ...each, score: byWords };
-    const beside = [seq - 1, seq + 1].flatMap((at) => meaning.closeness(conversation, at) ?? []);
-    const excess = Math.log(Math.max(1, each.reading.length / lengthWords));
-    const close = own + besideShare * (beside.length === 0 ? 0 : Math.max(...beside)) - lengthShare * excess;
-    return { ...each, score: byWords + meaningShare * close };
-  });
 }
