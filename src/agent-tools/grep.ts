@@ -26,7 +26,7 @@ export const grepTool = defineTool({
   audience: "agent",
   example: {
     pattern: "why did the database migration fail",
-    also: ["migrate schema error rollback", "ALTER TABLE timeout"],
+    also: ["migrate schema error rollback", "lock timeout on orders"],
   },
   parameters: {
     type: "object",
