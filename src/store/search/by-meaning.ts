@@ -9,7 +9,7 @@ import type { Script } from "../script.ts";
 /** How many messages are added because they are close. */
 const closestMax = 200;
 
-export interface Fused {
+interface Fused {
   readonly scored: readonly Scored[];
   readonly caveats: readonly SearchCaveat[];
 }
@@ -37,18 +37,18 @@ export function* fuseMeaning(wanted: WordSearch, scored: readonly Scored[]): Scr
 const fewMissing = 100;
 
 /** Chosen on all data sets together, leaving one conversation out at a time. */
-export const fusionRules = {
+const fusionRules = {
   /** How much a standard deviation of closeness counts, where the best match by words counts 1. */
-  meaningShare: 0.2,
+  meaningShare: 0.15,
   /** How much the closer of the two messages beside a message counts for it. */
   besideShare: 0.5,
   /** How much longer texts lose: they are close to everything. */
-  lengthShare: 0.5,
+  lengthShare: 0.25,
   lengthWords: 100,
 };
 
 /** Scores messages by words and by meaning. Summaries keep their scores, and are ranked apart. */
-export function fuse(rows: readonly Scored[], meaning: Pick<Meaning, "closeness">): readonly Scored[] {
+function fuse(rows: readonly Scored[], meaning: Pick<Meaning, "closeness">): readonly Scored[] {
   const { meaningShare, besideShare, lengthShare, lengthWords } = fusionRules;
   const best =
     rows.reduce((most, { row, score }) => (row.corpus === "messages" ? Math.max(most, score) : most), 0) || 1;
@@ -60,7 +60,9 @@ export function fuse(rows: readonly Scored[], meaning: Pick<Meaning, "closeness"
     if (own === null) return { ...each, score: byWords };
     const beside = [seq - 1, seq + 1].flatMap((at) => meaning.closeness(conversation, at) ?? []);
     const excess = Math.log(Math.max(1, each.reading.length / lengthWords));
-    const close = own + (beside.length === 0 ? 0 : besideShare * Math.max(...beside)) - lengthShare * excess;
+    // Being far from a question says little: its answer may be a bare value.
+    const close =
+      Math.max(0, own) + (beside.length === 0 ? 0 : besideShare * Math.max(...beside)) - lengthShare * excess;
     return { ...each, score: byWords + meaningShare * close };
   });
 }

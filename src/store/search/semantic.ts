@@ -110,7 +110,7 @@ function distancesIn(bits: Uint8Array, bytes: number, queries: readonly Uint32Ar
 const steps = 1_000;
 const lowest = -0x8000;
 
-/** A message is as close as it is to the way to put the question that it is closest to. */
+/** A message is as close as it is on average to the ways to put the question: better than the closest of them. */
 function rankBlocks(blocks: readonly Compared[], bytes: number): Pick<Meaning, "closeness" | "closest"> {
   const scales = Array.from({ length: blocks[0]?.distances.length ?? 0 }, (_, query) =>
     scaleOf(
@@ -119,12 +119,13 @@ function rankBlocks(blocks: readonly Compared[], bytes: number): Pick<Meaning, "
     ),
   );
   const ranked = blocks.map(({ conversation, block, distances }) => {
-    const closeness = new Int16Array(distances[0]?.length ?? 0).fill(lowest);
-    for (const [query, list] of distances.entries())
-      for (let slot = 0; slot < list.length; slot++) {
-        const value = scales[query]?.[list[slot] ?? none] ?? lowest;
-        if (value > (closeness[slot] ?? lowest)) closeness[slot] = value;
-      }
+    const closeness = new Int16Array(distances[0]?.length ?? 0);
+    for (let slot = 0; slot < closeness.length; slot++) {
+      let sum = 0;
+      for (let query = 0; query < distances.length; query++)
+        sum += scales[query]?.[distances[query]?.[slot] ?? none] ?? lowest * distances.length;
+      closeness[slot] = Math.max(lowest, Math.round(sum / distances.length));
+    }
     return { conversation, block, closeness };
   });
   const byPlace = new Map(ranked.map((each) => [placeOf(each.conversation, each.block), each.closeness]));
