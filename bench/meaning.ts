@@ -42,8 +42,12 @@ for (const size of values.sizes.split(",").map(Number)) {
   const { vectors } = await store.status();
   const [found] = vectors;
   const reach = { kind: "all", conversations: null } as const;
-  const searching = async (lcm: Lcm, also: readonly string[] = []): Promise<Spread> =>
-    await timed(40, async (i) => await lcm.grep({ pattern: question(i), also, reach }, { timeoutMs: 120_000 }));
+  const searching = async (lcm: Lcm, also: readonly string[] = []): Promise<Spread & { readonly cpu: number }> => {
+    const cpu = process.cpuUsage();
+    const times = 40;
+    const ask = async (i: number) => await lcm.grep({ pattern: question(i), also, reach }, { timeoutMs: 120_000 });
+    return { ...(await timed(times, ask)), cpu: cpuMs(cpu) / times };
+  };
   await searching(meant); // Warm.
   const others = Array.from({ length: 3 }, (_, n) => question(100 + n));
   const measured = [
@@ -53,13 +57,13 @@ for (const size of values.sizes.split(",").map(Number)) {
     ["all together", await searching(meant, others)],
   ] as const;
   const bytes = ((found?.bytes ?? 0) / Math.max(1, found?.made ?? 0)).toFixed(0);
-  for (const [way, { p50, p95 }] of measured)
-    rows.push([size.toLocaleString("en"), way, p50.toFixed(1), p95.toFixed(1), bytes]);
+  for (const [way, { p50, p95, cpu }] of measured)
+    rows.push([size.toLocaleString("en"), way, p50.toFixed(1), p95.toFixed(1), cpu.toFixed(1), bytes]);
   await store.close();
   rmSync(folder, { recursive: true });
 }
 await embedder.close();
-console.log(table(["messages", "search by", "p50 ms", "p95 ms", "bytes per message"], rows));
+console.log(table(["messages", "search by", "p50 ms", "p95 ms", "CPU ms", "bytes per message"], rows));
 
 /** Most of the corpus is one long conversation; a fifth is spread over twenty others. */
 async function fill(lcm: Lcm, size: number): Promise<void> {
