@@ -31,7 +31,7 @@ import {
   setSession,
   setTitle,
 } from "./conversation/open.ts";
-import { dropVectors, pendingVectors, recordEmbedder, saveVectors } from "./search/vectors.ts";
+import { dropVectors, pendingVectors, recordEmbedder, saveVectors } from "./search/meaning/vectors.ts";
 import { journalGone } from "./journal/record.ts";
 
 /** Methods that need more than rows: content, the search index, the clock or the database file. */

@@ -4,7 +4,7 @@ import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "
 import { levels } from "../../core/model/types.ts";
 import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
 import { backlogRows } from "../checksums.ts";
-import { embedderRecords, vectorTotals } from "../search/vectors.ts";
+import { embedderRecords, vectorTotals } from "../search/meaning/vectors.ts";
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, idsOf, toSummaryId } from "../rows.ts";

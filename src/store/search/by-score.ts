@@ -1,6 +1,6 @@
 /** Finds the rows that answer best: those that contain any of the words, scored from their text by each wording. */
 
-import { fuseMeaning } from "./by-meaning.ts";
+import { fuseMeaning } from "./meaning/fuse.ts";
 import { lookUp } from "./candidates.ts";
 import type { Query, Term } from "./query.ts";
 import { termsOf } from "./query.ts";

@@ -8,7 +8,7 @@ import { isPending, messages, summaries, type Corpus, type CorpusName } from "./
 import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
-import { forgetVector } from "./vectors.ts";
+import { forgetVector } from "./meaning/vectors.ts";
 import { numbersPerConversation } from "../../core/model/types.ts";
 
 /** Finds rows by their terms. Each database brings its own. */

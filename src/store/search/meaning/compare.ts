@@ -4,11 +4,11 @@
  * their own.
  */
 
-import type { MeaningQuery } from "../../core/model/vectors.ts";
-import { idIn } from "../../core/model/types.ts";
-import { all, int, statement, type Script } from "../script.ts";
-import { isLate, type Deadline } from "./limits.ts";
-import { inScope, scoping, type Filter } from "./sources.ts";
+import type { MeaningQuery } from "../../../core/model/vectors.ts";
+import { idIn } from "../../../core/model/types.ts";
+import { all, int, statement, type Script } from "../../script.ts";
+import { isLate, type Deadline } from "../limits.ts";
+import { inScope, scoping, type Filter } from "../sources.ts";
 import { bitsOf, blockOf, perBlock, slotOf } from "./vectors.ts";
 
 export interface Meaning {

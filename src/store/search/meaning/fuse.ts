@@ -1,10 +1,10 @@
 /** Ranks messages by words and by meaning together: adds those that are closest in meaning, and scores all of them. */
 
-import type { SearchCaveat } from "../../core/model/store.ts";
-import type { Scored, WordSearch } from "./read-candidates.ts";
-import { compareMeaning, type Meaning } from "./semantic.ts";
-import { messages } from "./sources.ts";
-import type { Script } from "../script.ts";
+import type { SearchCaveat } from "../../../core/model/store.ts";
+import type { Scored, WordSearch } from "../read-candidates.ts";
+import { compareMeaning, type Meaning } from "./compare.ts";
+import { messages } from "../sources.ts";
+import type { Script } from "../../script.ts";
 
 /** How many messages are added because they are close. */
 const closestMax = 200;

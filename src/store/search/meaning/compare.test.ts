@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
-import { vectorOf } from "../../../test/support/scripted-embedder.ts";
-import { makeScratch } from "../../../test/support/scratch.ts";
-import { toBits } from "../../core/model-calls/embedding.ts";
-import type { Store } from "../../core/model/store.ts";
-import { connect } from "../sqlite/connect.ts";
-import { createRunner } from "../sqlite/runner.ts";
-import { openSqlite } from "../sqlite/store.ts";
-import { compareMeaning, type Meaning } from "./semantic.ts";
-import type { Filter } from "./sources.ts";
+import { createHost, toAppendable, user } from "../../../../test/support/scripted-host.ts";
+import { vectorOf } from "../../../../test/support/scripted-embedder.ts";
+import { makeScratch } from "../../../../test/support/scratch.ts";
+import { toBits } from "../../../core/model-calls/embedding.ts";
+import type { Store } from "../../../core/model/store.ts";
+import { connect } from "../../sqlite/connect.ts";
+import { createRunner } from "../../sqlite/runner.ts";
+import { openSqlite } from "../../sqlite/store.ts";
+import { compareMeaning, type Meaning } from "./compare.ts";
+import type { Filter } from "../sources.ts";
 
 const model = "m";
 const bits = (text: string): Uint8Array => toBits(vectorOf(text));

@@ -3,14 +3,14 @@
  * that is short is continued where it ends, so nothing but the rows themselves says what is still to be made.
  */
 
-import { LcmError } from "../../core/base/errors.ts";
-import { idIn } from "../../core/model/types.ts";
-import type { EmbedderRecord, NewVectors, PendingVectors, VectorTotals } from "../../core/model/vectors.ts";
-import { asConversation } from "../rows.ts";
-import { all, count, first, int, sql, text, textOrNull, type Row, type Script, type ScriptDeps } from "../script.ts";
-import { messageRange, toSearchedRow } from "./sources.ts";
-import type { Timestamp } from "../../core/base/time.ts";
-import type { Written } from "../../core/model/changes.ts";
+import { LcmError } from "../../../core/base/errors.ts";
+import { idIn } from "../../../core/model/types.ts";
+import type { EmbedderRecord, NewVectors, PendingVectors, VectorTotals } from "../../../core/model/vectors.ts";
+import { asConversation } from "../../rows.ts";
+import { all, count, first, int, sql, text, textOrNull, type Row, type Script, type ScriptDeps } from "../../script.ts";
+import { messageRange, toSearchedRow } from "../sources.ts";
+import type { Timestamp } from "../../../core/base/time.ts";
+import type { Written } from "../../../core/model/changes.ts";
 
 export const perBlock = 1_024;
 
