@@ -30,7 +30,7 @@ export type EmbedReply =
   | { readonly id: number; readonly kind: "vectors"; readonly model: string; readonly vectors: readonly Float32Array[] }
   | { readonly id: number; readonly kind: "failed"; readonly message: string };
 
-/** What of a text is embedded. Measured: more tokens take longer and find no more. */
+/** What of a text is embedded; the time grows with it. */
 const tokensMax = 128;
 
 const isStart = (data: unknown): data is EmbedderStart =>
