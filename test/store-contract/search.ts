@@ -50,6 +50,39 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
     });
 
+    it("finds what any wording finds, ranked together, and refuses wordings of a regular expression", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, "the numbat sleeps", "a wombat digs", "the quokka smiles", "nothing of the kind");
+      while ((await store.index(1_000)) > 0);
+      for (const sort of ["recency", "oldest", "relevance", "hybrid"] as const) {
+        const asked = ask("numbat", { also: ["wombat digs", '"the quokka"'], sort });
+        const { hits, caveats } = await store.search(asked);
+        const found = hits.map(({ snippet }) => snippet).toSorted();
+        assert.deepEqual([found, caveats], [["a wombat digs", "the numbat sleeps", "the quokka smiles"], []], sort);
+        const phrase = await store.search(ask("numbat", { also: ['"quokka the"'], sort }));
+        assert.deepEqual([phrase.hits.length, phrase.caveats], [1, []], `${sort}: a phrase binds its own wording`);
+      }
+      await refuses("invalid", () => store.search(ask("numbat", { mode: "regex", also: ["wombat"] })));
+      await refuses("invalid", () => store.search(ask("numbat", { also: ["a", "b", "c", "d", "e", "f"] })));
+    });
+
+    it("corrects a word only if nothing in reach contains it, and says so", async ({ store, talk, host }) => {
+      await say(store, talk, host, "my passport is in the drawer", "the pasport of a quoll", "a database of tea");
+      while ((await store.index(1_000)) > 0);
+      for (const sort of ["recency", "relevance", "hybrid"] as const) {
+        const typed = await store.search(ask("databsae", { sort }));
+        assert.deepEqual(typed.caveats, [{ kind: "corrected", words: [{ from: "databsae", to: "database" }] }], sort);
+        assert.deepEqual(
+          typed.hits.map(({ snippet }) => snippet),
+          ["a database of tea"],
+          sort,
+        );
+        const stored = await store.search(ask("pasport", { sort }));
+        assert.deepEqual([stored.hits.length, stored.caveats], [1, []], sort);
+      }
+      assert.deepEqual((await store.search(ask("teabase"))).hits, [], "another word is not a typo");
+    });
+
     it("finds matches in an old, narrow time range behind thousands of later matches", async (scene) => {
       const { store, talk, host } = scene;
       await say(store, talk, host, ...numbered(2_500, (index) => `aardwolf ${index}`));
