@@ -138,6 +138,9 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
   map_answers:
     "What a model answered about single messages when all of them were read, so that an interrupted run continues; `basis` is a digest of what was asked, and of the model.",
+  message_vectors:
+    "Vectors of messages for search by meaning, one bit per dimension: up to 1,024 in a block, in the order of the messages' numbers. A block is continued, and made again after a message in it has changed.",
+  embedders: "What each configured embedding model has done: how many texts it has embedded, and why it last failed.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",

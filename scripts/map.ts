@@ -20,6 +20,8 @@ const folders: Readonly<Record<string, string>> = {
   store: "The database: the only folder with SQL. Every operation is a script.",
   "store/content": "Where large content is kept.",
   "store/search": "Search: the terms of a text, candidates, ranking, regular expressions, files.",
+  "store/search/meaning":
+    "Search by meaning: vectors of messages, comparing them with a question, and fusing both rankings.",
   "store/conversation": "The life of a conversation: open, append, fold, read, rewind.",
   "store/ledger": "Records beside the conversations: files, grants, model calls.",
   "store/journal": "Changes by operators: recorded row by row, read back, undone.",

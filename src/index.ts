@@ -29,6 +29,8 @@ export type { Timestamp } from "./core/base/time.ts";
 export type * from "./core/model/types.ts";
 export type * from "./core/model/store.ts";
 export { createModel } from "./models/provider-model.ts";
+export { chooseEmbedder } from "./models/choose-embedder.ts";
+export type { MadeVectors, MakeVectorsOptions } from "./core/recall/make-vectors.ts";
 export { openSqlite } from "./store/sqlite/store.ts";
 export { openSqliteWorker } from "./store/sqlite/worker.ts";
 export { adopt } from "./store/adopt/adopt.ts";

@@ -8,7 +8,7 @@ import { costWords } from "../core/recall/map-words.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import type { ThoroughAnswer, ThoroughRequest } from "../core/recall/thorough.ts";
 import { quote } from "../core/base/excerpt.ts";
-import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { allConversations, also, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -37,6 +37,7 @@ export const expandQueryTool = defineTool({
     properties: {
       prompt: textOf("The question to answer, as a full sentence."),
       query: textOf("Keywords to search for the relevant passages. Default: the words of the prompt."),
+      also,
       summaryIds: {
         ...summaryIds,
         description: "The ids of summaries to read instead of searching, if you know which ones.",
@@ -128,7 +129,7 @@ function readingLine(
   ].join(" ");
 }
 
-type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
+type Question = Pick<AskRequest, "prompt" | "query" | "also" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
 
 /** Answers within `expandTimeoutSeconds`, offering the delegate its tools. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {

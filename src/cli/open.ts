@@ -8,8 +8,8 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { errorText, LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
-import type { Clock, Store } from "../core/model/store.ts";
-import { durabilityOf, envOf, resolveSettings, type ResolvedSettings } from "../core/model/settings.ts";
+import type { Clock, Embedder, Store } from "../core/model/store.ts";
+import { durabilityOf, envOf, resolveSettings, type ResolvedSettings, type Settings } from "../core/model/settings.ts";
 import {
   fromHome,
   misplacedSettingsIn,
@@ -137,7 +137,8 @@ export function createDatabase(
       const options = { path, filesDir, readOnly, durability, housekeeping: !creates, busyTimeoutMs };
       const store = stoppable(await openers[purpose](options), until);
       // A person at a terminal may just have fixed the key.
-      return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
+      const embedder = await findEmbedder(values);
+      return createLcm({ clock, store, settings: values, embedder, breaker: "ignored", ...engine });
     },
     async adopt() {
       if (kind() === "none") throw missing();
@@ -208,6 +209,13 @@ function stoppable(store: Store, until: AbortSignal | undefined): Store {
 /** An import produces much short-lived garbage. Without growing the space for it, it is as fast in two thirds of the memory. */
 function boundMemory(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
+}
+
+/** Loads no model yet: only a search or an indexing needs it. */
+async function findEmbedder(settings: Settings): Promise<Embedder | null> {
+  if (settings.embedder === null) return null;
+  const { chooseEmbedder } = await import("../models/choose-embedder.ts");
+  return await chooseEmbedder(settings, { stateDir: stateDirectory(), env: process.env, cwd: process.cwd() });
 }
 
 /** The flags, then the settings, then OpenClaw's config. */

@@ -17,9 +17,11 @@ import { ingest } from "./ingest/ingest.ts";
 import { examine, inspect } from "./maintenance/inspect.ts";
 import { applyFixes, planFixes } from "./maintenance/apply-fix.ts";
 import type { ConversationId } from "./model/types.ts";
-import type { Clock, Model, Store } from "./model/store.ts";
+import type { Clock, Embedder, Model, Store } from "./model/store.ts";
 import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
+import { makeVectors } from "./recall/make-vectors.ts";
+import { searchingByMeaning } from "./recall/meaning.ts";
 import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./recall/map.ts";
 import { saveMap } from "./recall/map-file.ts";
 import { planThorough, thorough } from "./recall/thorough.ts";
@@ -41,6 +43,8 @@ export interface LcmDeps {
   readonly settings?: Settings;
   /** Writes summaries; without it they are extracted. Its calls are metered here. */
   readonly model?: Model | null;
+  /** Lets searches go by meaning, too; without it they go by words. Closed together with this. */
+  readonly embedder?: Embedder | null;
   /** `ignored` retries a credential that was rejected recently, for a person at a terminal. */
   readonly breaker?: "heeded" | "ignored";
   readonly templates?: Templates;
@@ -77,6 +81,8 @@ export interface Lcm {
   /** Model calls in the current window, and providers that reject our credential. */
   readonly spend: Bound<typeof spendOf>;
   readonly grep: Bound<typeof grep>;
+  /** Embeds messages for search by meaning until all are; run it again to resume. `invalid` without an embedder. */
+  readonly makeVectors: Bound<typeof makeVectors>;
   /** Describes a summary, file or message by id; throws `not_found` beyond the reach too. */
   readonly describe: Bound<typeof describe>;
   /** Recounts a period of time from summaries. */
@@ -134,14 +140,13 @@ export interface Lcm {
 }
 
 export function createLcm(given: LcmDeps): Lcm {
-  const { store, clock, templates = builtInTemplates } = given;
+  const { clock, templates = builtInTemplates, embedder = null } = given;
+  const store = embedder === null ? given.store : searchingByMeaning(given.store, embedder);
   const settings = given.settings ?? resolveSettings({ env: {}, config: {} }).values;
   const metered = (model: Model): Model =>
     meter({ store, clock, settings }, model, { breaker: given.breaker ?? "heeded" });
   const model = given.model === undefined || given.model === null ? null : metered(given.model);
-  const { describeFilesUntil } = given;
-  const isDescribing = describeFilesUntil !== undefined && model !== null;
-  const describing = isDescribing ? { explore: describeWith(model, describeFilesUntil) } : {};
+  const describing = describingWith(model, given.describeFilesUntil);
   const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
   const takeTurn = createQueues();
   return {
@@ -177,7 +182,7 @@ export function createLcm(given: LcmDeps): Lcm {
     },
     metered,
     spend: spendOf.bind(null, deps),
-    ...recallVerbs(deps),
+    ...recallVerbs({ ...deps, embedder }),
     planPrune: planPrune.bind(null, store),
     prune: prune.bind(null, store),
     inspect: inspect.bind(null, store),
@@ -202,6 +207,7 @@ export function createLcm(given: LcmDeps): Lcm {
 
 type RecallVerb =
   | "grep"
+  | "makeVectors"
   | "describe"
   | "recent"
   | "expand"
@@ -212,8 +218,11 @@ type RecallVerb =
   | "planThorough"
   | "thorough";
 
-const recallVerbs = (deps: MapDeps & Pick<LcmDeps, "clock">): Pick<Lcm, RecallVerb> => ({
+type RecallDeps = MapDeps & Pick<LcmDeps, "clock"> & { readonly embedder: Embedder | null };
+
+const recallVerbs = (deps: RecallDeps): Pick<Lcm, RecallVerb> => ({
   grep: grep.bind(null, deps.store),
+  makeVectors: makeVectors.bind(null, deps),
   describe: describe.bind(null, deps.store),
   recent: recent.bind(null, deps),
   expand: expand.bind(null, deps.store),
@@ -224,6 +233,9 @@ const recallVerbs = (deps: MapDeps & Pick<LcmDeps, "clock">): Pick<Lcm, RecallVe
   planThorough: planThorough.bind(null, deps),
   thorough: thorough.bind(null, deps),
 });
+
+const describingWith = (model: Model | null, until: LcmDeps["describeFilesUntil"]) =>
+  until === undefined || model === null ? {} : { explore: describeWith(model, until) };
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {

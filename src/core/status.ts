@@ -18,6 +18,8 @@ export interface DatabaseStatus {
   /** In the last 24 hours. */
   readonly usage: UsageTotals;
   readonly spend: Spend;
+  /** The configured embedding model; null if search goes by words alone. */
+  readonly embedder: string | null;
 }
 
 /** How full the context of an active conversation is. */
@@ -37,6 +39,7 @@ export async function readStatus(lcm: Lcm, compactionsMax = 1): Promise<Database
     compactions: await store.compactions(null, compactionsMax),
     usage: await store.usageSince(timeAfter(now, -dayMs), now),
     spend: await lcm.spend(),
+    embedder: lcm.settings.embedder,
   };
 }
 

@@ -54,6 +54,7 @@ export function statusFacts(page: Page, status: Status): readonly Fact[] {
     ["due", ...dueLines(page, status.pressures)],
     ["compaction", ...compactionLines(page, status.compactions[0] ?? null)],
     ["search", searchLine(page, store)],
+    ...meaningFacts(page, status),
     ["model", ...configuredLines(page, status.model)],
     ["prompts", ...promptLines(page, status.prompts)],
     ["model calls", ...callLines(page, status.usage, spend)],
@@ -137,6 +138,28 @@ const searchLine = ({ paint }: Page, { unindexed }: StoreStatus): string =>
   unindexed === 0
     ? paint.good("up to date")
     : `${plural(unindexed, "row")} not indexed yet; each search reads up to 2,000 of them`;
+
+/** Nothing is said where no embedding model was ever used. */
+function meaningFacts({ paint, typed, zone }: Page, { embedder, store }: Status): readonly Fact[] {
+  const { vectors, embedders } = store;
+  if (embedder === null && vectors.length === 0) return [];
+  const made = vectors.map(({ model, made, pending, bytes }) => {
+    const left = pending === 0 ? paint.good("complete") : `${formatCount(pending)} to do`;
+    return `${oneLine(model)}: ${plural(made, "message")}, ${left} ${paint.soft(`(${formatBytes(bytes)})`)}`;
+  });
+  const failure = embedders.findLast(({ name }) => embedder !== null && name === embedder)?.failure ?? null;
+  const at = embedders.findLast(({ name }) => name === embedder)?.at;
+  return [
+    [
+      "meaning",
+      embedder === null ? `off; remove its vectors with \`${typed("lcm index --drop-vectors")}\`` : oneLine(embedder),
+      ...(made.length > 0 ? made : [`no vectors yet; make them with \`${typed("lcm index")}\``]),
+      ...(failure === null || at === undefined
+        ? []
+        : [paint.bad(`failed at ${formatTimestamp(at, zone)}: ${oneLine(failure)}`)]),
+    ],
+  ];
+}
 
 function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly string[] {
   const { paint, zone } = page;

@@ -32,6 +32,7 @@ import {
   setSession,
   setTitle,
 } from "./conversation/open.ts";
+import { dropVectors, pendingVectors, recordEmbedder, saveVectors } from "./search/meaning/vectors.ts";
 import { journalGone } from "./journal/record.ts";
 
 /** Methods that need more than rows: content, the search index, the clock or the database file. */
@@ -60,6 +61,7 @@ export const reads = {
   draft,
   mapAnswers,
   extents,
+  pendingVectors,
 } as const satisfies ReadScripts;
 
 /** A rewind drops places of lost messages; the journal keeps them, so that the loss is still reported. */
@@ -87,6 +89,9 @@ export const writes = {
   undo,
   saveDraft,
   saveMapAnswers,
+  saveVectors,
+  dropVectors,
+  recordEmbedder,
   ...grants,
   ...modelCalls,
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;

@@ -21,8 +21,10 @@ const conditions = {
   journal: own,
   drafts: own,
   map_answers: own,
+  message_vectors: own,
   expansion_grants: null,
   model_usage: null,
+  embedders: null,
   search_progress: null,
   checksum_backlog: null,
 } as const satisfies Readonly<Record<string, string | null>>;

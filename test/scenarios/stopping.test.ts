@@ -133,6 +133,17 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     interrupted: /interrupted: \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
     late: /the time limit was reached; \d+ messages not read .* hint: run the same command again/,
   },
+  index: {
+    async place() {
+      provider.play({ kind: "hang" });
+      return await createDeepPlace(null, { LCM_EMBEDDER: "lmstudio:m", LCM_EMBEDDER_BASE_URL: `${provider.url}/v1` });
+    },
+    args: () => ["index"],
+    progress: /indexing +\d+ s/,
+    interrupted: /stopped: 0 to do; run it again to continue/,
+    late: /stopped: .* to do; run it again to continue/,
+    lateStatus: 0,
+  },
   prune: {
     place: deep,
     args: () => ["prune", "1", "--delete", "--apply", "--no-backup"],

@@ -198,6 +198,12 @@ function everyWrite(
     },
     recordCompaction: async (store) => await store.recordCompaction(compaction(talk.id)),
     index: async (store) => await store.index(10),
+    saveVectors: async (store) => {
+      const { conversation, firstSeq, forgets } = (await store.pendingVectors("m", 1)) ?? assert.fail();
+      await store.saveVectors({ conversation, firstSeq, forgets, model: "m", vectors: [new Uint8Array(4).fill(1)] });
+    },
+    dropVectors: async (store) => await store.dropVectors("m"),
+    recordEmbedder: async (store) => await store.recordEmbedder({ name: "m", embedded: 1, failure: null }),
   };
 }
 

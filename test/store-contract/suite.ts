@@ -29,6 +29,7 @@ import { testUndo } from "./undo.ts";
 import { testUndoForgotten } from "./undo-forgotten.ts";
 import { testUndoLives } from "./undo-lives.ts";
 import { testUndoObstacles } from "./undo-obstacles.ts";
+import { testVectors } from "./vectors.ts";
 
 export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
   const subject: StoreUnderTest = { open, ...more };
@@ -57,5 +58,6 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testKeeping(subject);
     testArchive(subject);
     testRemove(subject);
+    testVectors(subject);
   });
 }

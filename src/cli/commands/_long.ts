@@ -53,6 +53,7 @@ export const longCommands = {
     limitsItself: true,
   },
   import: { doing: "importing", kept: "what was imported is stored", next: again },
+  index: { doing: "indexing", kept: "what was indexed and embedded is stored", next: again, endsItself: true },
   map: { doing: "planning", kept: "answers so far are kept", next: again, endsItself: true },
   prune: {
     doing: "selecting",

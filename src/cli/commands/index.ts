@@ -21,6 +21,7 @@ import { forgetCommand } from "./forget.ts";
 import { grepCommand } from "./grep.ts";
 import { historyCommand } from "./history.ts";
 import { importCommand } from "./import.ts";
+import { indexCommand } from "./index-search.ts";
 import { mapCommand } from "./map.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messagesCommand } from "./messages.ts";
@@ -63,7 +64,7 @@ const groups = [
   { heading: "Import and export:", commands: [importCommand, exportCommand] },
   {
     heading: "Maintain:",
-    commands: [doctorCommand, repairCommand, historyCommand, undoCommand, backupCommand, restoreCommand],
+    commands: [doctorCommand, repairCommand, indexCommand, historyCommand, undoCommand, backupCommand, restoreCommand],
   },
   {
     heading: "Change:",

@@ -19,6 +19,9 @@ const json = object({
   files: whole,
   belowNormal: record(whole),
   unindexed: whole,
+  embedder: maybe(text),
+  vectors: list(object({ model: text, made: whole, pending: whole, bytes: whole })),
+  embedders: list(object({ name: text, embedded: whole, failure: maybe(text), at: time })),
   hiddenConversations: whole,
   tokens: whole,
   contextTokens: whole,
@@ -108,6 +111,7 @@ function toJson(status: Status & { readonly prompts: PromptFiles }): TypeOf<type
     due: status.pressures,
     lastCompaction: status.compactions[0] ?? null,
     model: status.model,
+    embedder: status.embedder,
     prompts: {
       dir: prompts.dir,
       sources: prompts.sources,

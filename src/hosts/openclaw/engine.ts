@@ -71,6 +71,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
         const doing = `starting compaction of ${call.sessionKey}`;
         await runtime.attempt(doing, doing, async () => await startCompaction(runtime, call));
       }
+      if (isServed(call)) runtime.embedSoon();
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
     },
     async compact(call) {

@@ -73,6 +73,12 @@ function findRuntime(api: PluginApi): Runtime {
       const { openSqliteWorker } = await import("../../store/sqlite/worker.ts");
       return await openSqliteWorker({ path, durability }, (message) => api.logger.info(message));
     },
+    async embedder() {
+      if (settings.values.embedder === null) return null;
+      const { chooseEmbedder } = await import("../../models/choose-embedder.ts");
+      const stateDir = stateDirectoryIn(process.env);
+      return await chooseEmbedder(settings.values, { stateDir, env: process.env, cwd: process.cwd() });
+    },
     async templates() {
       const { loadTemplates } = await import("../../models/prompt-files.ts");
       const dir = resolve(fromHome(settings.values.promptDir ?? join(stateDirectoryIn(process.env), "lcm-prompts")));

@@ -8,12 +8,13 @@ import { after, describe, it } from "node:test";
 import * as errorsModule from "../../core/base/errors.ts";
 import { messageToStore } from "../../core/messages/codec.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import type { Store } from "../../core/model/store.ts";
+import type { Embedder, Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { collectGarbage } from "../../../test/support/garbage.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
+import { createScriptedEmbedder, refusing } from "../../../test/support/scripted-embedder.ts";
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import * as runtimeModule from "./runtime.ts";
 import type { Runtime, RuntimeDeps } from "./runtime.ts";
@@ -294,5 +295,69 @@ describe("what the runtime remembers", () => {
     const runtime = runtimeOf(deps);
     for (let times = 0; times < 3; times++) runtime.warnOnce("summaryModel is not used");
     assert.deepEqual(warned, ["summaryModel is not used"]);
+  });
+});
+
+describe("embedding in the background", () => {
+  const told = async (runtime: Runtime, count: number): Promise<void> => {
+    const { store } = await runtime.open();
+    const talk = await store.open({ sessionId: "s" });
+    const messages = Array.from({ length: count }, (_, n) => ({
+      kind: "message" as const,
+      message: messageToStore({ role: "user", content: `words ${n}` }, { key: `k${n}`, at }),
+    }));
+    await store.append(talk.id, messages);
+  };
+  const withEmbedder = (embedder: Embedder) =>
+    depsFor({ config: { embedder: "scripted" }, embedder: async () => await Promise.resolve(embedder) });
+
+  it("embeds what is new when asked, one run at a time", async () => {
+    const embedder = createScriptedEmbedder();
+    const { deps } = withEmbedder(embedder);
+    const runtime = runtimeOf(deps);
+    await told(runtime, 20);
+    for (let asks = 0; asks < 3; asks++) runtime.embedSoon();
+    await runtime.settled();
+    const { vectors } = await (await runtime.open()).store.status();
+    assert.deepEqual([vectors[0]?.made, embedder.asked.length], [20, 4]);
+    await runtime.close();
+    assert.ok(embedder.isClosed());
+  });
+
+  it("a model that fails is a recorded problem, and is left alone for a while", async () => {
+    const embedder = createScriptedEmbedder();
+    embedder.play(() => refusing("the server is down"));
+    const { deps } = withEmbedder(embedder);
+    const runtime = runtimeOf(deps);
+    await told(runtime, 2);
+    for (let asks = 0; asks < 3; asks++) {
+      runtime.embedSoon();
+      await runtime.settled();
+    }
+    assert.deepEqual(
+      runtime.troubles.map(({ doing, message }) => [doing, message]),
+      [["embedding messages for search", "the server is down"]],
+    );
+    assert.equal(embedder.asked.length, 1);
+    await runtime.close();
+  });
+
+  it("a model that hangs does not keep the host from closing", async () => {
+    const embedder = createScriptedEmbedder();
+    embedder.play(async () => await new Promise(() => undefined));
+    const { deps } = withEmbedder(embedder);
+    const runtime = runtimeOf(deps);
+    await told(runtime, 2);
+    runtime.embedSoon();
+    await runtime.close();
+    assert.deepEqual(runtime.troubles, []);
+  });
+
+  it("without an embedder nothing is started", async () => {
+    const { deps, opened } = depsFor();
+    const runtime = runtimeOf(deps);
+    runtime.embedSoon();
+    await runtime.settled();
+    assert.equal(opened(), 0);
   });
 });

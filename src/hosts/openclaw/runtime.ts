@@ -11,7 +11,7 @@ import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
-import type { Clock, Model, Store } from "../../core/model/store.ts";
+import type { Clock, Embedder, Model, Store } from "../../core/model/store.ts";
 import type { ConversationId, GrantId } from "../../core/model/types.ts";
 import type { Templates } from "../../core/prompts/summary.ts";
 import type { DelegateTool } from "../../core/recall/ask-types.ts";
@@ -27,6 +27,8 @@ export interface RuntimeDeps {
   /** Adopts a database of the older program first. */
   openStore(): Promise<Store>;
   templates(): Promise<Templates>;
+  /** For search by meaning; null without one. Loads nothing yet. */
+  embedder?(): Promise<Embedder | null>;
 }
 
 /** What is remembered of a session between turns. Losing it only makes budgets less precise. */
@@ -77,7 +79,9 @@ export interface Runtime {
   /** Starts a due compaction in the background, unless one of this conversation is running. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
   isCompacting(conversation: ConversationId): boolean;
-  /** Resolves when no background compaction is running. */
+  /** Starts embedding new messages in the background, unless that is running or no embedder is configured. */
+  embedSoon(): void;
+  /** Resolves when no background work is running. */
   settled(): Promise<void>;
   /** Of one agent's session: agents may use the same session key. */
   memoryOf(session: Pick<TranscriptPlace, "agentId" | "sessionKey">): SessionMemory;
@@ -132,6 +136,7 @@ function createRuntime(first: RuntimeDeps): Runtime & Configurable {
   const problems = createProblems(current);
   const queues = createQueues(current, problems.note);
   const compactions = createCompactions(current, database.open, problems.note);
+  const embedding = createEmbedding(current, database.open, problems.note);
   return {
     path: first.path,
     logger: first.logger,
@@ -151,12 +156,16 @@ function createRuntime(first: RuntimeDeps): Runtime & Configurable {
     ...queues,
     compactSoon: compactions.start,
     isCompacting: compactions.isRunning,
-    settled: compactions.settled,
+    embedSoon: embedding.start,
+    async settled() {
+      await compactions.settled();
+      await embedding.settled();
+    },
     memoryOf: createMemories(),
     grants: new Map(),
     ...problems,
     async close() {
-      await compactions.stop();
+      await Promise.all([compactions.stop(), embedding.stop()]);
       await database.close();
     },
   };
@@ -165,6 +174,12 @@ function createRuntime(first: RuntimeDeps): Runtime & Configurable {
 function createDatabase(deps: () => RuntimeDeps) {
   let store: Promise<Store> | null = null;
   let lcm: Promise<Lcm> | null = null;
+  let embedder: Embedder | null = null;
+  const closeEmbedder = async (): Promise<void> => {
+    const old = embedder;
+    embedder = null;
+    await old?.close();
+  };
   const openStore = async (): Promise<Store> => {
     const mine = (store ??= shared.detached(async () => await deps().openStore()));
     return await mine.catch((error: unknown) => {
@@ -177,19 +192,25 @@ function createDatabase(deps: () => RuntimeDeps) {
     async open(this: void): Promise<Lcm> {
       const { clock, settings } = deps();
       // Imported here, because most copies of the plugin only register.
-      const parts = () => Promise.all([openStore(), deps().templates(), import("../../core/lcm.ts")]);
-      const mine = (lcm ??= parts().then(([opened, templates, { createLcm }]) =>
-        createLcm({ store: opened, clock, settings: settings.values, templates }),
-      ));
+      const parts = () =>
+        Promise.all([openStore(), deps().templates(), import("../../core/lcm.ts"), deps().embedder?.() ?? null]);
+      const mine = (lcm ??= parts().then(([opened, templates, { createLcm }, chosen]) => {
+        embedder = chosen;
+        return createLcm({ store: opened, clock, settings: settings.values, templates, embedder });
+      }));
       return await mine.catch((error: unknown) => {
         if (lcm === mine) lcm = null;
         throw error;
       });
     },
-    reload: () => void (lcm = null),
+    reload() {
+      lcm = null;
+      void closeEmbedder();
+    },
     async close() {
       const opened = store;
       [store, lcm] = [null, null];
+      await closeEmbedder();
       await (await opened?.catch(() => null))?.close(); // A store that failed to open needs no closing.
     },
   };
@@ -273,6 +294,53 @@ function createCompactions(deps: () => RuntimeDeps, open: Runtime["open"], note:
     async stop() {
       stopping.abort();
       await settled();
+      stopping = new AbortController();
+    },
+  };
+}
+
+/** How long to leave a model alone that has failed; the next turn after that tries again. */
+const embedderRetryMs = 5 * 60_000;
+
+/** One embedding at a time for the whole database; it rests as long as it works, so that the host's machine stays free. */
+function createEmbedding(deps: () => RuntimeDeps, open: Runtime["open"], note: Runtime["note"]) {
+  let running: Promise<void> | null = null;
+  let stopping = new AbortController();
+  let notBefore = -Infinity;
+  const embed = async (): Promise<void> => {
+    try {
+      const { signal } = stopping;
+      let workedFrom = performance.now();
+      const { outcome, problem, embedded } = await (
+        await open()
+      ).makeVectors({
+        signal,
+        async rest() {
+          // Nobody waits for it: a signal that ends the rest ends the work as well.
+          await sleep(performance.now() - workedFrom, undefined, { signal }).catch(() => undefined);
+          workedFrom = performance.now();
+        },
+      });
+      if (outcome === "complete" && embedded > 0) deps().logger.info(`embedded ${embedded} messages for search`);
+      if (outcome !== "failed") return;
+      notBefore = performance.now() + embedderRetryMs;
+      note("embedding messages for search", problem);
+    } catch (error) {
+      notBefore = performance.now() + embedderRetryMs;
+      note("embedding messages for search", error);
+    } finally {
+      running = null;
+    }
+  };
+  return {
+    start(this: void): void {
+      if (deps().settings.values.embedder === null || running !== null || performance.now() < notBefore) return;
+      running = shared.detached(embed);
+    },
+    settled: async (): Promise<void> => await (running ?? Promise.resolve()),
+    async stop() {
+      stopping.abort();
+      await running;
       stopping = new AbortController();
     },
   };

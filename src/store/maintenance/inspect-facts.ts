@@ -4,6 +4,7 @@ import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "
 import { levels } from "../../core/model/types.ts";
 import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
 import { backlogRows } from "../checksums.ts";
+import { embedderRecords, vectorTotals } from "../search/meaning/vectors.ts";
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, idsOf, toSummaryId } from "../rows.ts";
@@ -183,7 +184,13 @@ export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">
     truncated: 0,
     ...Object.fromEntries(levels.map((row) => [text(row, "level"), int(row, "summaries")])),
   };
-  return { ...found, belowNormal, unindexed: yield* unindexedRows() };
+  return {
+    ...found,
+    belowNormal,
+    unindexed: yield* unindexedRows(),
+    vectors: yield* vectorTotals(),
+    embedders: yield* embedderRecords(),
+  };
 }
 
 /** What rows tell; the store adds who may read the file. */

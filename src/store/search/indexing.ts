@@ -8,6 +8,8 @@ import { isPending, messages, summaries, type Corpus, type CorpusName } from "./
 import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
+import { forgetVector } from "./meaning/vectors.ts";
+import { numbersPerConversation } from "../../core/model/types.ts";
 
 /** Finds rows by their terms. Each database brings its own. */
 export interface SearchIndex {
@@ -15,6 +17,8 @@ export interface SearchIndex {
   readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
   /** The highest ids of rows that match, below a given one, highest first. */
   readonly newest: (corpus: CorpusName, match: Match, most: number, below?: number) => Script<readonly number[]>;
+  /** Terms of messages that begin with this, in order, at most so many. */
+  readonly vocabulary: (prefix: string, most: number) => Script<readonly string[]>;
   /** Replaces the index by an empty one of the current version. */
   readonly reset: readonly Statement[];
 }
@@ -85,9 +89,13 @@ const entry = (name: CorpusName, id: number, content: string, conversation: numb
     `${conversationTerm(conversation)} ${indexText(content)}`,
   ]);
 
-/** Updates the entry of a row whose text has changed, or that is gone (null). A row past the watermark is indexed later. */
+/**
+ * Updates the entry of a row whose text has changed, or that is gone (null), and forgets its vector. A row past the
+ * watermark is indexed later.
+ */
 export function* reindexRow(name: CorpusName, id: number, content: string | null): Script<void> {
   yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
+  if (name === "messages") yield* forgetVector(Math.floor(id / numbersPerConversation), id % numbersPerConversation);
   if (content === null) return;
   const conversation = yield* (name === "messages" ? messages : summaries).indexedIn(id);
   if (conversation > 0) yield entry(name, id, content, conversation);

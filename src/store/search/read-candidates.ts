@@ -3,7 +3,7 @@
  * Reports what it did not read. Each statement is short, and the deadline is checked in between.
  */
 
-import type { SearchRequest } from "../../core/model/store.ts";
+import type { SearchCaveat, SearchRequest } from "../../core/model/store.ts";
 import { isIndexUsable, type SearchIndex } from "./indexing.ts";
 import { byRecency, namedMax, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
@@ -16,12 +16,14 @@ import type { Query, Term } from "./query.ts";
 export interface WordSearch {
   readonly index: SearchIndex;
   readonly request: SearchRequest;
+  /** All wordings as one query, and each by itself, the pattern first. */
   readonly query: Query;
+  readonly wordings: readonly Query[];
   readonly scope: Scope;
   readonly deadline: Deadline;
   /** How many ids are fetched to be ranked. */
   readonly postings: number;
-  /** All terms of the query; readings count them by position. */
+  /** All terms of all wordings; readings count them by position. */
   readonly terms: readonly Term[];
   readonly read: (text: string) => Reading;
 }
@@ -33,6 +35,20 @@ export const holds = ({ terms }: WordSearch, reading: Reading, term: Term): bool
 export interface Candidate {
   readonly row: SearchedRow;
   readonly reading: Reading;
+}
+
+export type Scored = Candidate & { readonly score: number };
+
+export interface WordHits {
+  /** In order. */
+  readonly found: readonly Scored[];
+  readonly collected: Collected;
+  /** Words that were not found; empty if each was found but not all together; null if none is worth reporting. */
+  readonly missing: readonly Term[] | null;
+  /** What each term is worth. */
+  readonly weights: readonly number[];
+  /** What else was left out. */
+  readonly caveats?: readonly SearchCaveat[];
 }
 
 export interface Collected {

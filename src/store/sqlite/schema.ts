@@ -275,6 +275,25 @@ export const tables = {
       at TEXT NOT NULL,
       PRIMARY KEY (conversation_id, message_id, basis)
     ) WITHOUT ROWID`,
+  /** `bits` has one vector for each of the `made` messages that the block holds so far, `bytes` long. */
+  message_vectors: `
+    CREATE TABLE message_vectors (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      model TEXT NOT NULL,
+      block INTEGER NOT NULL,
+      made INTEGER NOT NULL,
+      bytes INTEGER NOT NULL,
+      bits BLOB NOT NULL,
+      PRIMARY KEY (conversation_id, model, block),
+      CHECK (length(bits) = made * bytes)
+    ) WITHOUT ROWID`,
+  embedders: `
+    CREATE TABLE embedders (
+      name TEXT NOT NULL PRIMARY KEY,
+      embedded INTEGER NOT NULL,
+      failure TEXT,
+      at TEXT NOT NULL
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL

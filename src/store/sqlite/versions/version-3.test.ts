@@ -52,10 +52,11 @@ const lacking = new Set(["missing_file", "unreadable_message"]);
 describe("upgrading a database of schema 2", () => {
   it("touches no row that has text", () =>
     opened(async (_, path) => {
+      const known = new Set(Object.keys(contentsOf(fixture)));
       const without = (contents: ReturnType<typeof contentsOf>) =>
         Object.fromEntries(
           Object.entries(contents)
-            .filter(([table]) => table !== "checksum_backlog")
+            .filter(([table]) => known.has(table))
             .map(([table, rows]) => [
               table,
               rows.map((row) => row.replace(/,"(?:checksum":null|unindexed":"[01]n")/, "")),

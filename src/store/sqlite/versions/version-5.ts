@@ -3,11 +3,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import { tableNames } from "../pragma.ts";
 import { tables } from "../schema.ts";
+import { vocabularyTable } from "../search-index.ts";
 
-const added = ["map_answers"] as const satisfies readonly (keyof typeof tables)[];
+const added = ["message_vectors", "embedders", "map_answers"] as const satisfies readonly (keyof typeof tables)[];
 
 /** Call inside a transaction. A file that comes from schema 1 has the tables already. */
 export function upgradeToVersion5(db: DatabaseSync): void {
   const present = tableNames(db);
   for (const name of added) if (!present.has(name)) db.exec(tables[name]);
+  db.exec(vocabularyTable);
 }
