@@ -908,20 +908,27 @@ describe("lcm_expand_query", () => {
 describe("lcm_recent", () => {
   const here = (): ToolContext => ({ lcm: world.lcm, reader: { conversation: world.own.id, policy: "agent" } });
 
-  it("shows summaries and unsummarised messages, oldest first", async () => {
+  it("shows messages, or summaries where they do not fit, oldest first", async () => {
     const { own, earlier } = world;
     const { text, details } = await call("lcm_recent", {}, here());
     assert.match(text, /^What happened since 2026-02-16 09:00 UTC:\n/);
-    assert.match(
-      text,
-      new RegExp(`^${own.leaf} · summary, depth 0 · 2026-02-17 07:37 UTC\n> They spoke of the secret: basalt\\.$`, "m"),
-    );
-    assert.match(
-      text,
-      new RegExp(`^${earlier.leaf} · summary, depth 0 · 2026-02-17 07:37 UTC · conversation ${earlier.id}$`, "m"),
-    );
+    assert.match(text, new RegExp(`^msg_${own.id}-2 · assistant · 2026-02-17 07:37 UTC\n> The secret is basalt`, "m"));
     assert.match(text, /^msg_\d+-\d+ · user · 2026-02-17 07:37 UTC\n> Small talk number 3/m);
     assert.equal(details["truncated"], false);
+    const short = await call("lcm_recent", { tokenCap: 60 }, here());
+    const head = (leaf: string): string => `^${leaf} · summary, depth 0 · 2026-02-17 07:37 UTC`;
+    assert.match(short.text, new RegExp(`${head(own.leaf)}\n> They spoke of the secret: basalt\\.$`, "m"));
+    assert.match(short.text, new RegExp(`${head(earlier.leaf)} · conversation ${earlier.id}$`, "m"));
+  });
+
+  it("lists what the user said, since a message too", async () => {
+    const { own } = world;
+    const users = await call("lcm_recent", { role: "user" }, here());
+    assert.match(users.text, /What is the secret of this place/);
+    assert.doesNotMatch(users.text, /assistant|summary/);
+    const later = await call("lcm_recent", { role: "assistant", since: `msg_${own.id}-2` }, here());
+    assert.match(later.text, /basalt/);
+    assert.doesNotMatch(later.text, /amber/, "only in the conversation of that message");
   });
 
   it("accepts relative times, in UTC", async () => {
@@ -954,9 +961,9 @@ describe("lcm_recent", () => {
   });
 
   it("rejects invalid times and reversed ranges", async () => {
-    const wrong = await call("lcm_recent", { since: "last tuesday" }, here());
+    const wrong = await call("lcm_recent", { since: "some tuesday" }, here());
     assert.equal(codeOf(wrong), "invalid");
-    assert.match(wrong.text, /^lcm_recent: since is "last tuesday".*\nHint: for example 2026-02-17.*yesterday/);
+    assert.match(wrong.text, /^lcm_recent: since is "some tuesday".*\nHint: for example 2026-02-17.*yesterday/);
     assert.equal(codeOf(await call("lcm_recent", { since: "2026-02-18", before: "2026-02-17" }, here())), "invalid");
   });
 });

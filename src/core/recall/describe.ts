@@ -219,7 +219,7 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
 }
 
 /** The same error for what does not exist and for what is beyond the reach. */
-async function mustReach<T extends { readonly conversation: ConversationId }>(
+export async function mustReach<T extends { readonly conversation: ConversationId }>(
   store: Store,
   reach: Reach,
   stored: T | undefined,

@@ -30,6 +30,8 @@ export interface RecentRequest {
   /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. Default: the last 24 hours. */
   readonly since?: string;
   readonly before?: string;
+  /** Only messages of these roles, and no summaries. */
+  readonly roles?: readonly Role[];
   readonly tokenCap: number;
 }
 
@@ -85,10 +87,12 @@ export async function recent(
   const active = (await conversationsWithin(store, reach)).filter(
     ({ lastMessageAt }) => (lastMessageAt ?? "") >= since,
   );
+  const { roles } = request;
   const readings: Reading[] = [];
   for (const { id } of active.slice(0, conversationsMax)) {
-    const reading = await readContext(query, id);
-    readings.push(reading.items.length + reading.unread.length > 0 ? reading : await readByTime(query, id));
+    const reading = roles === undefined ? await readContext(query, id) : await readByRole(query, id, roles);
+    const isFound = roles !== undefined || reading.items.length + reading.unread.length > 0;
+    readings.push(isFound ? reading : await readByTime(query, id));
   }
   const found = readings.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
   const fitting = fit(query, found);
@@ -160,6 +164,17 @@ async function readNewest(query: RecentQuery, refs: readonly ContextItem[], kind
     unread = unread.slice(0, -rowsAtOnce);
   }
   return { items, unread };
+}
+
+/** Messages of some roles, newest first, past the limit by at least one. */
+async function readByRole(query: RecentQuery, conversation: ConversationId, roles: readonly Role[]): Promise<Reading> {
+  const { store, since, before } = query;
+  const span = { conversation, since, ...(before === null ? {} : { before }), limit: refsMax, keep: "newest" } as const;
+  const found: Message[] = [];
+  for (const role of new Set(roles)) found.push(...(await store.messages({ ...span, role })));
+  const said = found.filter(({ text, aside }) => text.trim() !== "" && aside !== "note");
+  const newestFirst = said.toSorted((one, other) => other.seq - one.seq).map(messageToItem);
+  return { items: newestFirst, unread: [], isBounded: found.length >= refsMax };
 }
 
 /** Looks for messages by time alone, for a context whose times are not in order. */
@@ -294,9 +309,8 @@ async function refine(query: RecentQuery, newestFirst: readonly RecentItem[]): P
     left -= more;
     return true;
   };
-  // A leaf is replaced by its messages only if it also covers another time.
-  const isCoarse = (item: RecentItem): boolean => depthOf(item) > 0 || isVague(item, query);
-  return (await byFiner(query, newestFirst.toReversed(), isCoarse, fits)).toReversed();
+  // Deepest first, so that all of the span gets finer before the newest leaves become messages.
+  return (await byFiner(query, newestFirst.toReversed(), ({ kind }) => kind === "summary", fits)).toReversed();
 }
 
 /** Replaces items that reach beyond the span by their sources within it; a leaf only if that takes fewer tokens. */
