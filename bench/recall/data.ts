@@ -82,7 +82,7 @@ function readAgent(data: unknown, also: unknown, readText: (file: string) => str
 
 function readBeam(data: unknown, also: unknown): readonly Sample[] {
   return list(data).map((chat) => ({
-    name: `beam-${textOf(chat, "name")}`,
+    name: textOf(chat, "name"),
     lines: list(field(chat, "lines")).map((line) => {
       const message = { role: textOf(line, "role"), content: textOf(line, "content") };
       return { type: "message", id: textOf(line, "id"), timestamp: textOf(line, "timestamp"), message };
