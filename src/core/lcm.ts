@@ -6,6 +6,8 @@ import { beforeDeadline } from "./base/deadline.ts";
 import { expandQuery } from "./recall/ask.ts";
 import { describeWith } from "./ingest/file-preview-model.ts";
 import { describe } from "./recall/describe.ts";
+import { describeSeveral } from "./recall/describe-several.ts";
+import { readPassages } from "./recall/read-passages.ts";
 import { dissolve, planDissolve, readForDissolve } from "./maintenance/dissolve.ts";
 import type { Dissolution, DissolveRequest } from "./maintenance/dissolve.ts";
 import { expand } from "./recall/expand.ts";
@@ -74,8 +76,12 @@ export interface Lcm {
   /** Model calls in the current window, and providers that reject our credential. */
   readonly spend: Bound<typeof spendOf>;
   readonly grep: Bound<typeof grep>;
+  /** What to show of the messages that a search found, with what belongs to them, up to a number of tokens. */
+  readonly passages: Bound<typeof readPassages>;
   /** Describes a summary, file or message by id; throws `not_found` beyond the reach too. */
   readonly describe: Bound<typeof describe>;
+  /** The same for several ids, ranges of messages, and messages around one. */
+  readonly describeSeveral: Bound<typeof describeSeveral>;
   /** Recounts a period of time from summaries. */
   readonly recent: Bound<typeof recent>;
   /** Reads what summaries were made from, up to a number of tokens. */
@@ -164,8 +170,7 @@ export function createLcm(given: LcmDeps): Lcm {
     },
     metered,
     spend: spendOf.bind(null, deps),
-    grep: grep.bind(null, store),
-    describe: describe.bind(null, store),
+    ...findingIn(store),
     recent: recent.bind(null, deps),
     expand: expand.bind(null, store),
     expandQuery: expandQuery.bind(null, deps),
@@ -190,6 +195,13 @@ export function createLcm(given: LcmDeps): Lcm {
     close: async () => await store.close(),
   };
 }
+
+const findingIn = (store: Store) => ({
+  grep: grep.bind(null, store),
+  passages: readPassages.bind(null, store),
+  describe: describe.bind(null, store),
+  describeSeveral: describeSeveral.bind(null, store),
+});
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {
