@@ -4,7 +4,7 @@ import { messageName } from "../core/model/types.ts";
 import { lastSaidAt } from "../core/recall/grep.ts";
 import type { Recent } from "../core/recall/recent.ts";
 import { reachOf } from "../core/recall/scope.ts";
-import { resolveSpan, timesOf } from "../core/recall/span.ts";
+import { resolveTimes } from "../core/recall/span.ts";
 import { allConversations, before, conversationId, role, since, shownTokenCap } from "./arguments.ts";
 import { block, leftOutLine } from "./text.ts";
 import { defineTool } from "./define.ts";
@@ -35,15 +35,8 @@ export const recentTool = defineTool({
     const { lcm, zone } = context;
     const reach = await reachOf(lcm.store, context.reader, args);
     const tokenCap = args.tokenCap ?? lcm.settings.maxExpandTokens;
-    const { since, before, roles, ...place } = await resolveSpan(lcm, args, { reach, zone: "UTC", prefix: "" });
-    const recent = await lcm.recent({
-      ...(since && { since }),
-      ...(before && { before }),
-      ...(await timesOf(lcm.store, place)),
-      ...(roles && { roles }),
-      reach: place.reach,
-      tokenCap,
-    });
+    const times = await resolveTimes(lcm, args, { reach, zone: "UTC", prefix: "" });
+    const recent = await lcm.recent({ ...times, tokenCap });
     const span =
       recent.before === null
         ? `since ${formatTimestamp(recent.since, zone)}`

@@ -90,17 +90,17 @@ export async function resolveSpan(
   };
 }
 
-/** Messages as the times at which they were said. */
-export async function timesOf(
-  store: Store,
-  { afterId, beforeId }: Pick<Span, "afterId" | "beforeId">,
-): Promise<Pick<Span, "since" | "before">> {
-  const ids = [afterId, beforeId].map((id, side) => (id === undefined ? [] : [(id + 1 - side) as MessageId]));
-  const [[from], [until]] = (await Promise.all(ids.map(async (id) => await store.messages({ ids: id })))) as [
-    readonly Message[],
-    readonly Message[],
-  ];
-  return { ...(from && { since: from.at }), ...(until && { before: until.at }) };
+/** The same, with messages as the times at which they were said. */
+export async function resolveTimes(
+  deps: { readonly store: Store; readonly clock: Clock },
+  words: SpanWords,
+  context: SpanContext,
+): Promise<Pick<Span, "since" | "before" | "roles" | "reach">> {
+  const { afterId, beforeId, ...span } = await resolveSpan(deps, words, context);
+  const timeOf = async (id: number | undefined): Promise<Timestamp | undefined> =>
+    id === undefined ? undefined : (await deps.store.messages({ ids: [id as MessageId] }))[0]?.at;
+  const [since, before] = [await timeOf(afterId === undefined ? undefined : afterId + 1), await timeOf(beforeId)];
+  return { ...span, ...(since && { since }), ...(before && { before }) };
 }
 
 /** A message, or a time: as written, or computed from a message's own. */
