@@ -12,9 +12,9 @@ import { readDataSets } from "./data.ts";
 import { measure, type Measured } from "./measure.ts";
 import { page, report, toJson } from "./report.ts";
 import { storeDataSet } from "./store.ts";
-import { ours, plain, type Way } from "./ways.ts";
+import { ours, oursWithAlso, plain, type Way } from "./ways.ts";
 
-const ways: readonly Way[] = [plain, ours];
+const ways: readonly Way[] = [plain, ours, oursWithAlso];
 
 const { values } = parseArgs({
   options: {

@@ -7,7 +7,7 @@ import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recal
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
-import { after, allConversations, before, conversationId, role, since, textOf, tokenCapOf } from "./arguments.ts";
+import { after, allConversations, also, before, conversationId, role, since, textOf, tokenCapOf } from "./arguments.ts";
 import { resolveSpan } from "../core/recall/span.ts";
 import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
 import { defineTool, type ToolContext } from "./define.ts";
@@ -21,12 +21,15 @@ export const grepTool = defineTool({
   name: "lcm_grep",
   label: "Search the conversation",
   description:
-    "Search everything said and done, including what is no longer in your context. Returns the passages that match, " +
-    "each with id, speaker and time, beside the call or the question they belong to; lcm_describe reads more around an " +
-    'id. To list instead of searching, leave pattern empty: { role: "user", since: "tuesday" } for what the user asked ' +
-    'then, { before: "msg_1-42", limit: 3 } for the last things before a message, { sort: "oldest" } for the first.',
+    "Search everything said and done, including what is no longer in your context; pass 2 or 3 other wordings in also. " +
+    "Returns the passages that match, each with id, speaker and time, beside the call or question they belong to; " +
+    'lcm_describe reads more around an id. Without pattern it lists messages: { role: "user", since: "tuesday" } for what ' +
+    'the user asked then, { before: "msg_1-42", limit: 3 } for the last things before a message, sort: "oldest" for the first.',
   audience: "agent",
-  example: { pattern: "database migration", limit: 10 },
+  example: {
+    pattern: "why did the database migration fail",
+    also: ["migrate schema error rollback", "lock timeout on orders"],
+  },
   parameters: {
     type: "object",
     required: [],
@@ -37,6 +40,7 @@ export const grepTool = defineTool({
           'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains ' +
           "capitals). Leave it empty to list messages by role, time or place.",
       },
+      also,
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
@@ -84,11 +88,14 @@ export const grepTool = defineTool({
     const reach = await reachOf(lcm.store, context.reader, args);
     const span = await resolveSpan(lcm, asked, { reach, zone: "UTC", prefix: "" });
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
-    const { pattern = "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
-    const result = await lcm.grep(
-      { pattern, ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }), limit, ...span },
+    const { also, pattern = also?.[0] ?? "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
+    const optional = { ...(also && { also }), ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }) };
+    const found = await lcm.grep(
+      { pattern, ...optional, limit, ...span },
       { timeoutMs, ...(signal === undefined ? {} : { signal }) },
     );
+    // Summaries beside messages are only named; alone they are what was found.
+    const result = found.hits.length > 0 ? found : { ...found, hits: found.summaries ?? [], summaries: [] };
     if (result.hits.length === 0) {
       const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
       const lines = [
@@ -108,7 +115,8 @@ export const grepTool = defineTool({
       tokenCap - estimateTokens(sentences([longest.head, ...longest.notes])),
       context,
     );
-    const { head, notes } = frameOf(result, shown.ids.size, frame, context);
+    const count = result.hits.filter(({ id }) => shown.ids.has(id)).length;
+    const { head, notes } = frameOf(result, count, frame, context);
     return {
       text: [sentences([head]), ...shown.blocks, sentences(notes)].filter((part) => part !== "").join("\n"),
       details: detailsOf(result, shown, notes),
@@ -131,9 +139,13 @@ interface ShownHits {
 const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [] };
 
 /** Messages as passages; summaries beside them are only named, since they repeat what messages say. */
-async function showHits({ hits }: GrepResult, tokens: number, context: ToolContext): Promise<ShownHits> {
+async function showHits(
+  { hits, summaries: beside = [] }: GrepResult,
+  tokens: number,
+  context: ToolContext,
+): Promise<ShownHits> {
   const messages = hits.filter(({ kind }) => kind === "message");
-  const summaries = hits.filter((hit) => hit.kind === "summary");
+  const summaries = [...hits.filter((hit) => hit.kind === "summary"), ...beside];
   const files = hits.filter((hit) => hit.kind === "file");
   if (messages.length === 0)
     return summaries.length === 0 ? showFiles(files, tokens, context) : await showSummaries(summaries, tokens, context);
@@ -288,7 +300,7 @@ function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContex
 }
 
 function detailsOf(
-  { hits, caveats, mode }: GrepResult,
+  { hits, summaries = [], caveats, mode }: GrepResult,
   { ids, passages }: ShownHits,
   notes: readonly string[],
 ): JsonObject {
@@ -304,7 +316,7 @@ function detailsOf(
       context,
       isWhole,
     })),
-    matches: shown.map(matchOf),
+    matches: [...shown, ...summaries.filter(({ id }) => ids.has(id))].map(matchOf),
     total: hits.length,
     mode,
     caveats: notes,

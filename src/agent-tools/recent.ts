@@ -2,11 +2,11 @@
 
 import { messageName } from "../core/model/types.ts";
 import { lastSaidAt } from "../core/recall/grep.ts";
-import type { Recent } from "../core/recall/recent.ts";
+import { marksAfter, type Recent } from "../core/recall/recent.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import { resolveTimes } from "../core/recall/span.ts";
 import { allConversations, before, conversationId, role, since, shownTokenCap } from "./arguments.ts";
-import { block, leftOutLine } from "./text.ts";
+import { block, leftOutLine, markLine } from "./text.ts";
 import { defineTool } from "./define.ts";
 import { formatRange, formatTimestamp } from "../core/base/time.ts";
 
@@ -41,7 +41,10 @@ export const recentTool = defineTool({
       recent.before === null
         ? `since ${formatTimestamp(recent.since, zone)}`
         : formatRange(recent.since, recent.before, zone);
-    const blocks = recent.items.map((item) => block(context, item));
+    const blocks = recent.items.flatMap((item, at) => [
+      block(context, item),
+      ...marksAfter(recent, at).map((mark) => markLine(mark, context)),
+    ]);
     const isNothing = recent.items.length === 0 && recent.leftOut.items === 0 && !recent.isBounded;
     const last = isNothing ? await lastSaidAt(lcm.store, reach) : null;
     const newest = last === null ? "" : ` The newest message was at ${formatTimestamp(last, zone)}.`;
@@ -56,6 +59,7 @@ export const recentTool = defineTool({
           id: typeof id === "number" ? messageName(id) : id,
           conversationId: conversation,
         })),
+        marks: recent.marks.map((mark) => ({ ...mark })),
         tokens: recent.tokens,
         leftOut: recent.leftOut,
         truncated: recent.leftOut.items > 0 || recent.isBounded,

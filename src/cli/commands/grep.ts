@@ -13,18 +13,27 @@ import { reachFor, reachOptions } from "./_reach.ts";
 import { about, either, flag, list, maybe, object, oneOf, real, text, time, whole } from "./_json.ts";
 import { caveats, role } from "./_shapes.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
-import { seconds, tokensMax, wholeNumber } from "./_options.ts";
+import { collected, seconds, tokensMax, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 const hitFields = { conversation: whole, snippet: text, at: time, score: real };
 const focus = about(object({ from: whole, to: whole }), "where it matches in the stored text");
 
+const summary = object({
+  kind: oneOf("summary"),
+  id: text,
+  depth: whole,
+  earliestAt: maybe(time),
+  focus,
+  ...hitFields,
+});
+
 const json = object({
   hits: list(
     either(
       object({ kind: oneOf("message"), id: whole, role, seq: whole, focus, ...hitFields }),
-      object({ kind: oneOf("summary"), id: text, depth: whole, earliestAt: maybe(time), focus, ...hitFields }),
+      summary,
       object({ kind: oneOf("file"), id: text, name: maybe(text), line: whole, ...hitFields }),
     ),
   ),
@@ -43,6 +52,7 @@ const json = object({
     ),
     "what is shown of the messages",
   ),
+  "summaries?": about(list(summary), "the best few that match, with scope both"),
   caveats,
   mode: oneOf("full_text", "regex"),
   searched: object({ conversations: whole, "messages?": whole, "summaries?": whole }),
@@ -62,6 +72,7 @@ export const grepCommand = defineCommand({
     ],
   ],
   options: {
+    also: ["--also <words>", "search for this wording too and rank both together; repeatable, up to 5", collected],
     regex: ["-e, --regex", "treat the pattern as a regular expression"],
     fullText: ["--full-text", "treat the pattern as words, whatever it looks like"],
     ...reachOptions,
@@ -99,6 +110,7 @@ export const grepCommand = defineCommand({
   examples: [
     ["lcm grep database migration", "both words, best match first"],
     [`lcm grep '"rate limit"' --since 7d`, "a phrase, in the last week"],
+    ["lcm grep why is login slow --also 'oauth timeout'", "also in other words"],
     [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
     ["lcm grep --role user --since tuesday", "what users said since Tuesday"],
     ["lcm grep deploy --sort oldest --limit 1", "the first time it was mentioned"],
@@ -114,6 +126,7 @@ export const grepCommand = defineCommand({
     return await withLcm(session, "search", async (lcm) => {
       const request: GrepRequest = {
         pattern,
+        ...(options.also === undefined ? {} : { also: options.also }),
         ...(mode === undefined ? {} : { mode }),
         scope: options.scope,
         limit: options.limit,
@@ -133,7 +146,7 @@ export const grepCommand = defineCommand({
       if (session.json) session.printJson(json, { ...result, passages: groups.flat(), searched });
       else print(session, request, { ...result, groups }, searched);
       // A search that timed out without a hit has not answered the question.
-      if (result.hits.length > 0) return exitOk;
+      if (result.hits.length + (result.summaries?.length ?? 0) > 0) return exitOk;
       return result.caveats.some(({ kind }) => kind === "time") ? exitUnavailable : exitFindings;
     });
   },
@@ -168,7 +181,8 @@ interface Shown extends GrepResult {
 }
 
 function print(session: Session, request: GrepRequest, result: Shown, searched: Extent): void {
-  const { hits, groups, caveats, mode } = result;
+  const { groups, caveats, mode } = result;
+  const hits = [...result.hits, ...(result.summaries ?? [])];
   const highlight = createHighlighter(session, request.pattern, mode);
   for (const group of groups) for (const line of groupLines(session, group, highlight)) session.print(line);
   for (const hit of hits)

@@ -1,13 +1,14 @@
 /** `lcm recent`: shows what happened between two times, as summaries, or messages not summarised yet. */
 
 import { lastSaidAt } from "../../core/recall/grep.ts";
-import type { Recent } from "../../core/recall/recent.ts";
+import { marksAfter, type Recent } from "../../core/recall/recent.ts";
+import { markWords } from "../../format/marks.ts";
 import { resolveTimes } from "../../core/recall/span.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
-import { role, share } from "./_shapes.ts";
+import { about, either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
+import { marks, role, share } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatRange, formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -34,6 +35,7 @@ const json = object({
   tokens: whole,
   leftOut: share,
   isBounded: flag,
+  marks: about(marks, "compactions, resets and models between messages"),
 });
 
 export const recentCommand = defineCommand({
@@ -78,17 +80,15 @@ export const recentCommand = defineCommand({
   },
 });
 
-function print(
-  session: Session,
-  { since, before, items, tokens, leftOut, isBounded }: Recent,
-  last: Timestamp | null,
-): void {
+function print(session: Session, recent: Recent, last: Timestamp | null): void {
   const { paint, note, context } = session;
+  const { since, before, items, tokens, leftOut, isBounded } = recent;
   const span =
     before === null ? `since ${formatTimestamp(since, context.zone)}` : formatRange(since, before, context.zone);
-  for (const item of items) {
+  for (const [at, item] of items.entries()) {
     const { earliestAt: from, latestAt: to } = item;
     for (const line of passageLines(session, { ...item, from, to })) session.print(line);
+    for (const mark of marksAfter(recent, at)) session.print(`${paint.soft(markWords(mark, context.zone))}\n`);
   }
   if (leftOut.items > 0)
     note(

@@ -6,8 +6,10 @@ import type { Timestamp } from "../base/time.ts";
 
 export interface SearchRequest {
   readonly pattern: string;
+  /** The same question in other words, up to 5; what any of them finds is ranked together. Not for `regex` or `files`. */
+  readonly also?: readonly string[];
   readonly mode: "regex" | "full_text";
-  /** `both` is messages and summaries; `files` are texts that were moved out of messages. */
+  /** `both` is messages, with the best summaries listed apart; `files` are texts that were moved out of messages. */
   readonly scope: "messages" | "summaries" | "both" | "files";
   /** Conversations to search; undefined for all that are not hidden. */
   readonly conversations?: readonly ConversationId[];
@@ -64,6 +66,8 @@ export type SearchCaveat =
   | { readonly kind: "time"; readonly timeoutMs: number; readonly scanned: number; readonly of: number }
   /** Only the newest matches of frequent words were ranked. */
   | { readonly kind: "newest_ranked"; readonly ranked: number }
+  /** Nothing in reach has these words; similar ones that are there were searched for instead. */
+  | { readonly kind: "corrected"; readonly words: readonly { readonly from: string; readonly to: string }[] }
   /** No row has every word; these have some. */
   | { readonly kind: "partial_match"; readonly missing: readonly string[] }
   /** The pattern was taken for a regular expression, matched nothing, and its words were searched for instead. */
@@ -75,7 +79,11 @@ export type SearchCaveat =
   /** The index is being built; this many rows are not in it yet. */
   | { readonly kind: "unindexed"; readonly rows: number };
 
+export type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
+
 export interface SearchResult {
   readonly hits: readonly SearchHit[];
+  /** With scope `both`: the few best summaries, leaves first; absent if none matches. */
+  readonly summaries?: readonly SummaryHit[];
   readonly caveats: readonly SearchCaveat[];
 }

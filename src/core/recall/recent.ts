@@ -5,6 +5,8 @@
  */
 
 import { cutToTokens } from "./citations.ts";
+import { marksAmong, type Mark } from "./marks.ts";
+import { seqOf } from "../model/types.ts";
 import { checkWhole, LcmError } from "../base/errors.ts";
 import type {
   ContextItem,
@@ -45,6 +47,8 @@ export interface Recent {
   readonly leftOut: { readonly items: number; readonly tokens: number };
   /** Whether there was more than was counted. */
   readonly isBounded: boolean;
+  /** Compactions, resets and models between consecutive messages that are shown. */
+  readonly marks: readonly Mark[];
 }
 
 export type RecentItem = {
@@ -98,15 +102,42 @@ export async function recent(
   const fitting = fit(query, found);
   const items = sumTokens(found) > tokenCap ? fitting : await refine(query, found);
   const ids = new Set(fitting.map(({ id }) => id));
+  const inOrder = items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt));
   const leftOut = [...readings.flatMap(({ unread }) => unread), ...found.filter(({ id }) => !ids.has(id))];
   return {
     since,
     before,
-    items: items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
+    items: inOrder,
     tokens: sumTokens(items),
+    marks: await marksBetween(store, inOrder),
     leftOut: { items: leftOut.length, tokens: sumTokens(leftOut) },
     isBounded: active.length > conversationsMax || readings.some((each) => each.isBounded),
   };
+}
+
+/** Marks are shown between messages; summaries have their own times. */
+async function marksBetween(store: Store, items: readonly RecentItem[]): Promise<readonly Mark[]> {
+  const messages = items.flatMap((item) =>
+    item.kind === "message" ? [{ conversation: item.conversation, seq: seqOf(item.id), at: item.latestAt }] : [],
+  );
+  const marks: Mark[] = [];
+  for (const conversation of new Set(messages.map((each) => each.conversation))) {
+    const own = messages.filter((each) => each.conversation === conversation).toSorted((a, b) => a.seq - b.seq);
+    marks.push(...(await marksAmong(store, own)));
+  }
+  return marks;
+}
+
+/** The marks between an item and the next message of its conversation that is shown. */
+export function marksAfter({ items, marks }: Pick<Recent, "items" | "marks">, at: number): readonly Mark[] {
+  const item = items[at];
+  if (item?.kind !== "message") return [];
+  const isOwn = (other: RecentItem): boolean => other.kind === "message" && other.conversation === item.conversation;
+  const next = items.slice(at + 1).find(isOwn);
+  const until = next?.kind === "message" ? seqOf(next.id) : Infinity;
+  return marks.filter(
+    (mark) => mark.conversation === item.conversation && mark.afterSeq >= seqOf(item.id) && mark.afterSeq < until,
+  );
 }
 
 type Span = Pick<Recent, "since" | "before">;

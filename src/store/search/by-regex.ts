@@ -12,9 +12,11 @@ import {
   openScope,
   recalledLast,
   rowsIn,
+  rowsNeeded,
   searchedText,
   takeOldest,
   takeSpans,
+  toResult,
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
@@ -29,7 +31,12 @@ export function* searchByRegex(request: SearchRequest, deadline: Deadline): Scri
   const scans: Scan[] = [];
   const isOldest = request.sort === "oldest";
   for (const corpus of scope.corpora)
-    scans.push(yield* (isOldest ? scanOldest : scanRows)(corpus, scope.filter, pattern, { limit, deadline }));
+    scans.push(
+      yield* (isOldest ? scanOldest : scanRows)(corpus, scope.filter, pattern, {
+        limit: rowsNeeded(request),
+        deadline,
+      }),
+    );
   const hits = inOrder(
     scans.flatMap((scan) => scan.hits),
     isOldest,
@@ -37,10 +44,11 @@ export function* searchByRegex(request: SearchRequest, deadline: Deadline): Scri
   const total = (of: "scanned" | "rows"): number => scans.reduce((sum, scan) => sum + scan[of], 0);
 
   const caveats: SearchCaveat[] = [];
-  if (hits.length > limit) caveats.push({ kind: "limit", limit });
+  const { isLimited, ...result } = toResult(hits, request, ({ row, range }) => toSearchHit(row, range, 0));
+  if (isLimited) caveats.push({ kind: "limit", limit });
   if (scans.some((scan) => scan.endedLate))
     caveats.push({ kind: "time", timeoutMs, scanned: total("scanned"), of: total("rows") });
-  return { hits: hits.slice(0, limit).map(({ row, range }) => toSearchHit(row, range, 0)), caveats };
+  return { ...result, caveats };
 }
 
 interface RegexHit {

@@ -1,7 +1,7 @@
 /** What can be searched: the rows of messages and summaries, read by id, by conversation and by the request's filter. */
 
 import { idIn, roles, type ConversationId, type MessageId, type Role, type SummaryId } from "../../core/model/types.ts";
-import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
+import type { SearchHit, SearchRequest, SearchResult, SummaryHit } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
@@ -371,6 +371,7 @@ export interface SearchedRow {
   readonly name: string | null;
   /** Null for a summary. */
   readonly role: Role | null;
+  readonly isLeaf: boolean;
   /** Whether it is a call or a result of one of our own tools, which repeats words and would hide the original. */
   readonly isRecalled: boolean;
   readonly toHit: (
@@ -420,6 +421,7 @@ export function toSearchedRow(row: Row): SearchedRow {
       seq: 0,
       name: null,
       role: null,
+      isLeaf: facts.depth === 0,
       isRecalled: false,
       toHit: (hit) => ({ ...hit, ...facts }),
     };
@@ -432,6 +434,7 @@ export function toSearchedRow(row: Row): SearchedRow {
     seq: facts.seq,
     name: textOrNull(row, "name"),
     role,
+    isLeaf: false,
     isRecalled: row["is_recalled"] === 1 || shared.text !== row["content"],
     toHit: (hit) => ({ ...hit, ...facts }),
   };
@@ -452,3 +455,33 @@ export const byRecency = (one: SearchedRow, other: SearchedRow): number =>
 /** Calls and results of our own tools come last; then by the given order, then newest first. */
 export const recalledLast = (one: SearchedRow, other: SearchedRow, otherwise = 0): number =>
   Number(one.isRecalled) - Number(other.isRecalled) || otherwise || byRecency(one, other);
+
+const summariesMax = 5;
+
+/** How many rows of each corpus a result needs. */
+export const rowsNeeded = ({ scope, limit }: SearchRequest): number =>
+  scope === "both" ? Math.max(limit, summariesMax) : limit;
+
+/**
+ * What was found, in order, as a result. With scope `both`, a summary never takes a message's place: hits are messages,
+ * and the few best summaries are listed beside them, leaves first because they are more specific.
+ */
+export function toResult<Found extends { readonly row: SearchedRow }>(
+  found: readonly Found[],
+  { scope, limit }: SearchRequest,
+  toHit: (found: Found) => SearchHit,
+): Pick<SearchResult, "hits" | "summaries"> & { readonly isLimited: boolean } {
+  const isApart = scope === "both";
+  const hits = isApart ? found.filter(({ row }) => row.corpus === "messages") : found;
+  const others = isApart ? found.filter(({ row }) => row.corpus === "summaries") : [];
+  const summaries = others.toSorted((one, other) => Number(other.row.isLeaf) - Number(one.row.isLeaf));
+  return {
+    hits: hits.slice(0, limit).map(toHit),
+    ...(summaries.length === 0
+      ? {}
+      : { summaries: summaries.slice(0, summariesMax).flatMap((each) => asSummaryHit(toHit(each))) }),
+    isLimited: hits.length > limit,
+  };
+}
+
+const asSummaryHit = (hit: SearchHit): readonly SummaryHit[] => (hit.kind === "summary" ? [hit] : []);
