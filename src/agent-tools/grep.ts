@@ -153,7 +153,10 @@ async function showHits(
   const line = named.length === 0 ? "" : summariesLine(named, context);
   const left = tokens - (line === "" ? 0 : estimateTokens(line) + 1);
   const { store } = context.lcm;
-  const groups = await readPassages(store, messages, { tokens: left, headingTokens: headingTokensOf(hits) });
+  const textOfGroups = (each: readonly (readonly Passage[])[]) =>
+    each.map((group) => passageGroup(context, group)).join("\n");
+  const budget = { tokens: left, headingTokens: headingTokensOf(hits) };
+  const groups = await readPassages(store, messages, budget, (each) => estimateTokens(textOfGroups(each)) + 1);
   const passages = groups.flat();
   return {
     blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
