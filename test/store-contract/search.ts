@@ -5,11 +5,24 @@ import { describe } from "node:test";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { createHost, user } from "../support/scripted-host.ts";
-import { ask, at, deliver, foldPlaces, further, itOn, newFile, numbered, onTalk, refuses, say } from "./ground.ts";
+import {
+  findAll,
+  ask,
+  at,
+  deliver,
+  foldPlaces,
+  further,
+  itOn,
+  newFile,
+  numbered,
+  onTalk,
+  refuses,
+  say,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const snippets = async (store: Store, request: SearchRequest): Promise<readonly string[]> =>
-  (await store.search(request)).hits.map(({ snippet }) => snippet).toSorted();
+  (await findAll(store, request)).map(({ snippet }) => snippet).toSorted();
 
 /** One empty, and two more; each of these has a message every second from :00 to :04, the first two folded. */
 const told = further(onTalk, async ({ store }) => {
@@ -35,6 +48,39 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual(await snippets(store, ask("pangolin")), all);
       assert.deepEqual(await snippets(store, ask("pango.in", { mode: "regex" })), all);
       assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
+    });
+
+    it("finds what any wording finds, ranked together, and refuses wordings of a regular expression", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, "the numbat sleeps", "a wombat digs", "the quokka smiles", "nothing of the kind");
+      while ((await store.index(1_000)) > 0);
+      for (const sort of ["recency", "oldest", "relevance", "hybrid"] as const) {
+        const asked = ask("numbat", { also: ["wombat digs", '"the quokka"'], sort });
+        const { hits, caveats } = await store.search(asked);
+        const found = hits.map(({ snippet }) => snippet).toSorted();
+        assert.deepEqual([found, caveats], [["a wombat digs", "the numbat sleeps", "the quokka smiles"], []], sort);
+        const phrase = await store.search(ask("numbat", { also: ['"quokka the"'], sort }));
+        assert.deepEqual([phrase.hits.length, phrase.caveats], [1, []], `${sort}: a phrase binds its own wording`);
+      }
+      await refuses("invalid", () => store.search(ask("numbat", { mode: "regex", also: ["wombat"] })));
+      await refuses("invalid", () => store.search(ask("numbat", { also: ["a", "b", "c", "d", "e", "f"] })));
+    });
+
+    it("corrects a word only if nothing in reach contains it, and says so", async ({ store, talk, host }) => {
+      await say(store, talk, host, "my passport is in the drawer", "the pasport of a quoll", "a database of tea");
+      while ((await store.index(1_000)) > 0);
+      for (const sort of ["recency", "relevance", "hybrid"] as const) {
+        const typed = await store.search(ask("databsae", { sort }));
+        assert.deepEqual(typed.caveats, [{ kind: "corrected", words: [{ from: "databsae", to: "database" }] }], sort);
+        assert.deepEqual(
+          typed.hits.map(({ snippet }) => snippet),
+          ["a database of tea"],
+          sort,
+        );
+        const stored = await store.search(ask("pasport", { sort }));
+        assert.deepEqual([stored.hits.length, stored.caveats], [1, []], sort);
+      }
+      assert.deepEqual((await store.search(ask("teabase"))).hits, [], "another word is not a typo");
     });
 
     it("finds matches in an old, narrow time range behind thousands of later matches", async (scene) => {
@@ -206,7 +252,7 @@ export function testSearch(subject: StoreUnderTest): void {
       await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
       for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
       await refuses("unavailable", () => store.search(ask("pangolin"), { signal: AbortSignal.abort() }));
-      assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pangolin"))).length, 12);
     });
 
     it("a runaway expression is stopped at its limit, in whichever thread; later hits are kept, and the next search works", async (scene) => {
@@ -218,7 +264,7 @@ export function testSearch(subject: StoreUnderTest): void {
         caveats.map(({ kind }) => kind),
         ["time"],
       );
-      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pango.in", { mode: "regex" }))).length, 12);
     });
 
     it("an expression that needs too much memory for a text is refused with that reason", async (scene) => {
@@ -228,7 +274,7 @@ export function testSearch(subject: StoreUnderTest): void {
         code: "unavailable",
         message: /too much memory/,
       });
-      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pango.in", { mode: "regex" }))).length, 12);
     });
 
     it("no match means no hit and no caveat", async ({ store }) => {

@@ -247,8 +247,8 @@ const startTimer = (ms: number, act: () => void): NodeJS.Timeout | undefined =>
   ms > timerMsMax ? undefined : setTimeout(act, Math.max(0, ms));
 
 /** A queued search had less time left, but its caveat names the limit that its caller set. */
-const withTimeout = ({ hits, caveats }: SearchResult, timeoutMs: number): SearchResult => ({
-  hits,
+const withTimeout = ({ caveats, ...found }: SearchResult, timeoutMs: number): SearchResult => ({
+  ...found,
   caveats: caveats.map((caveat) => (caveat.kind === "time" ? { ...caveat, timeoutMs } : caveat)),
 });
 
