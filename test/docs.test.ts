@@ -223,7 +223,7 @@ describe("the examples of the library", () => {
       assert.equal(outputs.length, 3);
       assert.equal(outputs[0]?.trim(), page.find(({ language }) => language === "text")?.text);
       assert.match(outputs[1] ?? "", /role: 'user', content: 'hello, my order is late'/);
-      assert.match(outputs[2] ?? "", /name: 'lcm_grep'[^]*\nmsg_1-1 · user · .*\n> hello, my order is late\n/);
+      assert.match(outputs[2] ?? "", /name: 'lcm_grep'[^]*\nmsg_1-1 user .*\n> hello, my order is late\n/);
       assert.ok(existsSync(join(folder, "lcm.db")));
     } finally {
       rmSync(folder, { recursive: true, force: true });

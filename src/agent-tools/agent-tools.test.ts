@@ -684,7 +684,7 @@ describe("lcm_describe", () => {
     );
     assert.deepEqual([details["type"], details["role"], details["truncated"]], ["message", "user", false]);
     const cut = await call("lcm_describe", { id, tokenCap: 3 }, context);
-    assert.match(cut.text, /^Cut at tokenCap; the whole text has \d+ tokens\. Raise tokenCap to read the rest\.$/m);
+    assert.match(cut.text, /^… 13 tokens left out; pass find: "words" or raise tokenCap …$/m);
     assert.equal(cut.details["truncated"], true);
   });
 
@@ -730,6 +730,74 @@ describe("lcm_describe", () => {
     const beyond = await call("lcm_describe", { id: file.id, fromLine: 401 }, context);
     assert.equal(codeOf(beyond), "invalid");
     assert.equal(beyond.text, "lcm_describe: line 401 is not in the file (400 lines).");
+  });
+
+  describe("several messages", () => {
+    const long = `first line\n${"nothing to see here\n".repeat(300)}the needle is here\n${"nothing either\n".repeat(300)}Error: last line`;
+
+    async function talk(): Promise<ToolContext> {
+      const lcm = await openLcm();
+      const { id } = await lcm.store.open({ sessionId: "range" });
+      const host = createHost("range");
+      for (const text of ["one", "two", long, "four", "five"]) host.says(user(text));
+      await lcm.store.append(id, host.entries.map(toAppendable));
+      const entry = { key: "c", type: "compaction", at: null, raw: '{"type":"compaction","tokensBefore":1234}' };
+      await lcm.store.append(id, [{ kind: "entry", entry }]);
+      host.says(user("six\n— compacted by the host"));
+      await lcm.store.append(id, host.entries.slice(-1).map(toAppendable));
+      return { lcm, reader: { conversation: id, policy: "own" } };
+    }
+    const heads = (text: string): readonly string[] => text.match(/^(?:msg_1-\d+|—.*)/gm) ?? [];
+
+    it("are read as a range, a list, or around one, in order, with marks between them", async () => {
+      const context = await talk();
+      for (const id of ["msg_1-4..msg_1-6", "msg_1-4..6", "msg_1-4, msg_1-5 msg_1-6", "msg_1-4…6", "1-4..6"]) {
+        const { text, isError, details } = await call("lcm_describe", { id }, context);
+        assert.equal(isError, false, text);
+        assert.deepEqual(heads(text), ["msg_1-4", "msg_1-5", "— compacted by the host at 1,234 tokens", "msg_1-6"], id);
+        assert.equal((details["items"] as readonly unknown[]).length, 3);
+      }
+      const around = await call("lcm_describe", { id: "msg_1-5", around: 1 }, context);
+      assert.deepEqual(heads(around.text), [
+        "msg_1-4",
+        "msg_1-5",
+        "— compacted by the host at 1,234 tokens",
+        "msg_1-6",
+      ]);
+      assert.match(around.text, /^> — compacted by the host$/m, "stored text cannot pass for a mark");
+      const edge = await call("lcm_describe", { id: "msg_1-1", around: 2, tokenCap: 300 }, context);
+      assert.deepEqual(heads(edge.text), ["msg_1-1", "msg_1-2", "msg_1-3"]);
+      assert.ok((edge.read?.tokens ?? 0) <= 300);
+    });
+
+    it("report what did not fit, and reject what is not a range", async () => {
+      const context = await talk();
+      const { text } = await call("lcm_describe", { id: "msg_1-1..6", tokenCap: 50 }, context);
+      assert.match(text, /^Left out: 4 items from msg_1-3 on\. Ask for them separately, or raise tokenCap\.$/m);
+      for (const id of ["msg_1-6..4", "msg_1-4..msg_2-5"])
+        assert.equal(codeOf(await call("lcm_describe", { id }, context)), "invalid", id);
+      assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-90..99" }, context)), "not_found");
+      assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-9, msg_77-1" }, context)), "not_found");
+    });
+
+    it("a long one keeps its beginning and end, or shows the place that was asked for", async () => {
+      const context = await talk();
+      const cut = await call("lcm_describe", { id: "msg_1-3", tokenCap: 100 }, context);
+      assert.match(
+        cut.text,
+        /\n> first line\n[^]*\n… [\d,]+ tokens left out; pass find: "words" or raise tokenCap …\n[^]*\n> Error: last line$/,
+      );
+      const found = await call("lcm_describe", { id: "msg_1-3", find: "Needle is", tokenCap: 60 }, context);
+      assert.match(
+        found.text,
+        /^Found in 1 place:\n… [\d,]+ tokens left out …\n[^]*^> the needle is here$[^]*left out …$/m,
+      );
+      const all = await call("lcm_describe", { id: "msg_1-3", find: "nothing either", tokenCap: 200 }, context);
+      assert.match(all.text, /^Found in 300 places:$/m);
+      assert.ok((all.read?.tokens ?? 0) <= 200);
+      const none = await call("lcm_describe", { id: "msg_1-3", find: "zzz", tokenCap: 60 }, context);
+      assert.match(none.text, /^The words to find do not occur here\.$/m);
+    });
   });
 
   it("rejects an invalid id, and shows a valid one", async () => {
@@ -908,20 +976,27 @@ describe("lcm_expand_query", () => {
 describe("lcm_recent", () => {
   const here = (): ToolContext => ({ lcm: world.lcm, reader: { conversation: world.own.id, policy: "agent" } });
 
-  it("shows summaries and unsummarised messages, oldest first", async () => {
+  it("shows messages, or summaries where they do not fit, oldest first", async () => {
     const { own, earlier } = world;
     const { text, details } = await call("lcm_recent", {}, here());
     assert.match(text, /^What happened since 2026-02-16 09:00 UTC:\n/);
-    assert.match(
-      text,
-      new RegExp(`^${own.leaf} · summary, depth 0 · 2026-02-17 07:37 UTC\n> They spoke of the secret: basalt\\.$`, "m"),
-    );
-    assert.match(
-      text,
-      new RegExp(`^${earlier.leaf} · summary, depth 0 · 2026-02-17 07:37 UTC · conversation ${earlier.id}$`, "m"),
-    );
+    assert.match(text, new RegExp(`^msg_${own.id}-2 · assistant · 2026-02-17 07:37 UTC\n> The secret is basalt`, "m"));
     assert.match(text, /^msg_\d+-\d+ · user · 2026-02-17 07:37 UTC\n> Small talk number 3/m);
     assert.equal(details["truncated"], false);
+    const short = await call("lcm_recent", { tokenCap: 60 }, here());
+    const head = (leaf: string): string => `^${leaf} · summary, depth 0 · 2026-02-17 07:37 UTC`;
+    assert.match(short.text, new RegExp(`${head(own.leaf)}\n> They spoke of the secret: basalt\\.$`, "m"));
+    assert.match(short.text, new RegExp(`${head(earlier.leaf)} · conversation ${earlier.id}$`, "m"));
+  });
+
+  it("lists what the user said, since a message too", async () => {
+    const { own } = world;
+    const users = await call("lcm_recent", { role: "user" }, here());
+    assert.match(users.text, /What is the secret of this place/);
+    assert.doesNotMatch(users.text, /assistant|summary/);
+    const later = await call("lcm_recent", { role: "assistant", since: `msg_${own.id}-2` }, here());
+    assert.match(later.text, /basalt/);
+    assert.doesNotMatch(later.text, /amber/, "only in the conversation of that message");
   });
 
   it("accepts relative times, in UTC", async () => {
@@ -954,9 +1029,9 @@ describe("lcm_recent", () => {
   });
 
   it("rejects invalid times and reversed ranges", async () => {
-    const wrong = await call("lcm_recent", { since: "last tuesday" }, here());
+    const wrong = await call("lcm_recent", { since: "some tuesday" }, here());
     assert.equal(codeOf(wrong), "invalid");
-    assert.match(wrong.text, /^lcm_recent: since is "last tuesday".*\nHint: for example 2026-02-17.*yesterday/);
+    assert.match(wrong.text, /^lcm_recent: since is "some tuesday".*\nHint: for example 2026-02-17.*yesterday/);
     assert.equal(codeOf(await call("lcm_recent", { since: "2026-02-18", before: "2026-02-17" }, here())), "invalid");
   });
 });

@@ -5,8 +5,6 @@
 
 import { LcmError } from "../core/base/errors.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import type { Lcm } from "../core/lcm.ts";
-import { parseSpan } from "../core/base/parse-time.ts";
 
 export type Parameter = { readonly description: string } & (
   | {
@@ -207,13 +205,16 @@ export const textOf = (description: string) =>
   ({ type: "string", minLength: 1, description }) as const satisfies Parameter;
 
 export const since = textOf(
-  "Include only what was said at or after this time: 2026-02-17, 2026-02-17T15:30 (UTC, or with an offset), yesterday, 2h or 7d (ago).",
+  "Include only what was said at or after this time or message: 2026-02-17, 2026-02-17T15:30 (UTC, or with an offset), yesterday, tuesday, 2h or 7d (ago), msg_1-42.",
 );
 
-export const before = textOf("Include only what was said before this time, in the same formats as since.");
+export const after = textOf("Like since, but without the message itself: msg_1-42 for what came after it.");
 
-export const spanOf = (args: { readonly since?: string; readonly before?: string }, { clock }: Lcm) =>
-  parseSpan(args, "UTC", clock.now(), "");
+export const before = textOf("Include only what was said before this time or message, in the same formats as since.");
+
+export const role = textOf(
+  "Include only messages of this role: user, assistant, tool (results) or system; several separated by commas.",
+);
 
 /** For searches: one search for all of them finds much more than one wording alone. */
 export const also = {

@@ -1,32 +1,46 @@
 /** The tool `lcm_describe`: reads one summary, message or file by its id. */
 
 import { conversationOf, messageRuns } from "../core/recall/describe.ts";
-import type { Described, DescribeRequest, FilePiece } from "../core/recall/describe.ts";
+import type { Described, FilePiece } from "../core/recall/describe.ts";
+import { namesSeveral, type Several, type SeveralRequest } from "../core/recall/describe-several.ts";
+import type { Mark } from "../core/recall/marks.ts";
+import type { TextParts } from "../core/recall/text-parts.ts";
+import type { Lcm } from "../core/lcm.ts";
 import { readGranted } from "../core/recall/grants.ts";
-import { messageName, type FileId, type SummaryId } from "../core/model/types.ts";
+import { messageName, parseMessageId, type ConversationId, type FileId, type SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
 import { reachOf, type ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
-import { heading, quoteName } from "./text.ts";
+import { heading, markLine, quoteName } from "./text.ts";
 import { defineTool, withinGrant, type ToolContext, type ToolResult } from "./define.ts";
-import { formatRange } from "../core/base/time.ts";
+import { formatRange, wallTime } from "../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 
 export const describeTool = defineTool({
   name: "lcm_describe",
   label: "Read a summary, message or file",
   description:
-    "Read one item by its id: a summary (sum_…), a message (msg_…) or a stored file (file_…). Take ids from lcm_grep " +
-    "or from the summaries in your context. A summary is returned with a list of what lies below it and the tokens each " +
-    "part takes; a file is returned in pieces, by line. Fast and cheap: it never calls a model.",
+    "Read by id: a message, a range of messages (msg_1-74..77), a summary or a stored file, as named by lcm_grep or in " +
+    "your context. Use around to see what happened before and after, and find to read the right place of a long text, " +
+    "which is otherwise cut in the middle. A summary lists what lies below it and what that costs to read. Never calls " +
+    "a model.",
   audience: "both",
   example: { id: "sum_0123456789abcdef" },
   parameters: {
     type: "object",
     required: ["id"],
     properties: {
-      id: textOf("The id of the item to read: sum_…, msg_… or file_…."),
+      id: textOf(
+        "What to read: sum_…, msg_… or file_…; several separated by commas; a range of messages as msg_1-74..77.",
+      ),
+      around: {
+        type: "integer",
+        minimum: 0,
+        maximum: 50,
+        description: "Add this many messages before and after, with compactions and resets between them.",
+      },
+      find: textOf("Show the places in a long message or summary where this occurs, instead of its beginning and end."),
       conversationId,
       allConversations,
       fromLine: { type: "integer", minimum: 1, description: "For a file: start at this line, counted from 1." },
@@ -41,25 +55,83 @@ export const describeTool = defineTool({
       ...(maxBytes === undefined ? {} : { bytesMax: maxBytes }),
       tokenCap: args.tokenCap ?? context.lcm.settings.maxExpandTokens,
     };
-    const described = await look(request, context);
-    switch (described.kind) {
-      case "summary":
-        return summaryResult(described, context);
-      case "message":
-        return messageResult(described, context);
-      case "file":
-        return fileResult(described, context);
-    }
+    const { items, marks, leftOut } = await look(request, context);
+    const [first] = items;
+    if (items.length === 1 && first !== undefined && !namesSeveral(request)) return resultOf(first, context);
+    return severalResult({ items, marks, leftOut }, context);
   },
 });
 
-async function look(request: Omit<DescribeRequest, "reach"> & ReachRequest, { lcm, reader, grant }: ToolContext) {
+function resultOf(described: Described, context: ToolContext): Shown {
+  switch (described.kind) {
+    case "summary":
+      return summaryResult(described, context);
+    case "message":
+      return messageResult(described, context);
+    case "file":
+      return fileResult(described, context);
+  }
+}
+
+async function look(request: Omit<SeveralRequest, "reach"> & ReachRequest, context: ToolContext): Promise<Several> {
+  const { lcm, reader, grant } = context;
   const { store } = lcm;
-  if (grant === undefined) return await lcm.describe({ ...request, reach: await reachOf(store, reader, request) });
+  if (grant === undefined) return await describeAll(lcm, { ...request, reach: await reachOf(store, reader, request) });
   return await readGranted(store, grant, request.tokenCap, async (reach, tokensMax) => {
-    const value = await lcm.describe({ ...request, reach: withinGrant(reach, request), tokenCap: tokensMax });
-    return { value, charges: new Map([[conversationOf(value), value.tokens]]) };
+    const value = await describeAll(lcm, { ...request, reach: withinGrant(reach, request), tokenCap: tokensMax });
+    const charges = new Map<ConversationId, number>();
+    for (const item of value.items)
+      charges.set(conversationOf(item), (charges.get(conversationOf(item)) ?? 0) + item.tokens);
+    return { value, charges };
   });
+}
+
+async function describeAll(lcm: Lcm, request: SeveralRequest): Promise<Several> {
+  if (namesSeveral(request)) return await lcm.describeSeveral(request);
+  const item = await lcm.describe(request);
+  return { items: [item], marks: [], leftOut: { count: 0, from: null }, tokens: item.tokens };
+}
+
+/** Messages under short headings, in order, with marks between them; other items as they are alone. */
+function severalResult({ items, marks, leftOut }: Omit<Several, "tokens">, context: ToolContext): Shown {
+  const results = items.map((item) => resultOf(item, context));
+  const markLines = (isHere: (mark: Mark) => boolean) => marks.filter(isHere).map((mark) => markLine(mark, context));
+  const blocks = items.flatMap((item, at) => {
+    if (item.kind !== "message") return [results[at]?.text ?? ""];
+    const { conversation, seq } = item.message;
+    const isIn = (mark: Mark): boolean => mark.conversation === conversation;
+    const isFirst = !items.some(
+      (other) =>
+        other.kind === "message" && other.message.seq === seq - 1 && other.message.conversation === conversation,
+    );
+    return [
+      ...(isFirst ? markLines((mark) => isIn(mark) && mark.afterSeq === seq - 1) : []),
+      shortMessage(item, context),
+      ...markLines((mark) => isIn(mark) && mark.afterSeq === seq),
+    ];
+  });
+  const { count, from } = leftOut;
+  const first = from === null ? null : parseMessageId(from);
+  const rest = `Left out: ${plural(count, "item")} from ${first === null ? from : messageName(first)} on. Ask for them separately, or raise tokenCap.`;
+  return {
+    text: [`Times in ${context.zone ?? "UTC"}.`, ...blocks, ...(count === 0 ? [] : [rest])].join("\n"),
+    details: {
+      items: results.map(({ details }) => details),
+      marks: marks.map((mark) => ({ ...mark })),
+      leftOut: count,
+    },
+    read: {
+      summaries: results.flatMap(({ read }) => read?.summaries ?? []),
+      messages: results.flatMap(({ read }) => read?.messages ?? []),
+      tokens: results.reduce((sum, { read }) => sum + (read?.tokens ?? 0), 0),
+    },
+  };
+}
+
+function shortMessage({ message, ...shortened }: Of<"message">, { zone }: ToolContext): string {
+  const { date, time } = wallTime(message.at, zone ?? "UTC");
+  const aside = message.aside === null ? "" : ` (${message.aside === "branch" ? "abandoned branch" : "note"})`;
+  return lines(`${messageName(message.id)} ${message.role} ${date} ${time}${aside}`, partsText(shortened));
 }
 
 type Shown = Omit<ToolResult, "isError">;
@@ -71,11 +143,27 @@ const named = (what: string, ids: readonly string[]): string | false => {
   const others = ids.length > idsShown ? ` and ${formatCount(ids.length - idsShown)} more` : "";
   return ids.length > 0 && `${what}: ${ids.slice(0, idsShown).join(", ")}${others}`;
 };
-const more = (isWhole: boolean, tokens: number): string | false =>
-  !isWhole && `Cut at tokenCap; the whole text has ${formatCount(tokens)} tokens. Raise tokenCap to read the rest.`;
+/** The parts of a text, quoted; between them our own lines say how much was left out. */
+function partsText({
+  parts,
+  leftOut,
+  found,
+  isWhole,
+  text,
+}: Pick<Of<"message">, keyof TextParts | "isWhole" | "text">): string {
+  if (isWhole && found === null) return quote(text);
+  const gap = (tokens: number): string | false =>
+    tokens > 0 &&
+    `… ${plural(tokens, "token")} left out${found === null ? '; pass find: "words" or raise tokenCap' : ""} …`;
+  return lines(
+    found !== null && (found === 0 ? "The words to find do not occur here." : `Found in ${plural(found, "place")}:`),
+    ...parts.flatMap((part) => [gap(part.leftOut), quote(part.text)]),
+    gap(leftOut),
+  );
+}
 
 function summaryResult(
-  { summary, sources, derived, origin, manifest, text, isWhole, tokens: read }: Of<"summary">,
+  { summary, sources, derived, origin, manifest, tokens: read, ...shortened }: Of<"summary">,
   context: ToolContext,
 ): Shown {
   const { id, depth, level, tokens, earliestAt, latestAt, conversation, fileIds } = summary;
@@ -96,8 +184,7 @@ function summaryResult(
       named("Files", fileIds),
       manifestText(manifest, (origin ?? summary).descendants, context),
       "Text:",
-      quote(text),
-      more(isWhole, tokens),
+      partsText(shortened),
     ),
     details: {
       id,
@@ -105,8 +192,8 @@ function summaryResult(
       kind,
       depth,
       level,
-      content: text,
-      truncated: !isWhole,
+      content: shortened.text,
+      truncated: !shortened.isWhole,
       tokenCount: tokens,
       createdAt: summary.createdAt,
       earliestAt,
@@ -154,7 +241,7 @@ const messageAmount = ({ count: messages, tokens }: { readonly count: number; re
 const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, openingCharsMax));
 
 function messageResult(
-  { message, coveredBy, files, text, isWhole, tokens: read }: Of<"message">,
+  { message, coveredBy, files, tokens: read, ...shortened }: Of<"message">,
   context: ToolContext,
 ): Shown {
   const { role, seq, at, tokens, conversation } = message;
@@ -164,16 +251,15 @@ function messageResult(
       heading(context, { id, what: [role, `${formatCount(tokens)} tokens`], from: at, conversation }),
       named("Summarised in", coveredBy.slice(0, 1)),
       named("Files", files),
-      quote(text),
-      more(isWhole, tokens),
+      partsText(shortened),
     ),
     details: {
       id,
       type: "message",
       role,
       seq,
-      content: text,
-      truncated: !isWhole,
+      content: shortened.text,
+      truncated: !shortened.isWhole,
       tokenCount: tokens,
       createdAt: at,
       conversationId: conversation,

@@ -6,9 +6,10 @@ import { messageName } from "../core/model/types.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
 import { costWords } from "../core/recall/map-words.ts";
 import { reachOf } from "../core/recall/scope.ts";
+import { resolveTimes } from "../core/recall/span.ts";
 import type { ThoroughAnswer, ThoroughRequest } from "../core/recall/thorough.ts";
 import { quote } from "../core/base/excerpt.ts";
-import { allConversations, also, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { allConversations, also, before, conversationId, since, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -69,7 +70,9 @@ export const expandQueryTool = defineTool({
     const asked = { ...(one === undefined ? {} : { conversationId: one }), ...(all && { allConversations: all }) };
     const reach = async () => await reachOf(context.lcm.store, context.reader, asked);
     if (args.thorough === true) {
-      const cover = { reach: await reach(), ...spanOf(args, context.lcm) };
+      const { since, before } = args;
+      const times = { ...(since && { since }), ...(before && { before }) };
+      const cover = await resolveTimes(context.lcm, times, { reach: await reach(), zone: "UTC", prefix: "" });
       const below = ids === undefined ? {} : { summaryIds: summaryIdsOf(ids) };
       const { prompt, maxTokens } = args;
       return await readAll({ prompt, ...cover, ...below, ...(maxTokens && { maxTokens }) }, context);

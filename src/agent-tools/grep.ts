@@ -7,7 +7,8 @@ import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recal
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
-import { allConversations, also, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { after, allConversations, also, before, conversationId, role, since, textOf, tokenCapOf } from "./arguments.ts";
+import { resolveSpan } from "../core/recall/span.ts";
 import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
 import { defineTool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -20,9 +21,10 @@ export const grepTool = defineTool({
   name: "lcm_grep",
   label: "Search the conversation",
   description:
-    "Search all stored messages, summaries and files, including those no longer in your context. Start here when you " +
-    "know a word, name, error or path; pass 2 or 3 other wordings in also. Each match has an id: pass it to lcm_describe to read the full text. For a " +
-    "question whose answer spans several passages, use lcm_expand_query.",
+    "Search everything said and done, including what is no longer in your context; pass 2 or 3 other wordings in also. " +
+    "Returns the passages that match, each with id, speaker and time, beside the call or question they belong to; " +
+    'lcm_describe reads more around an id. Without pattern it lists messages: { role: "user", since: "tuesday" } for what ' +
+    'the user asked then, { before: "msg_1-42", limit: 3 } for the last things before a message, sort: "oldest" for the first.',
   audience: "agent",
   example: {
     pattern: "why did the database migration fail",
@@ -30,11 +32,14 @@ export const grepTool = defineTool({
   },
   parameters: {
     type: "object",
-    required: ["pattern"],
+    required: [],
     properties: {
-      pattern: textOf(
-        'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains capitals).',
-      ),
+      pattern: {
+        type: "string",
+        description:
+          'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains ' +
+          "capitals). Leave it empty to list messages by role, time or place.",
+      },
       also,
       mode: {
         type: "string",
@@ -52,8 +57,11 @@ export const grepTool = defineTool({
       },
       conversationId,
       allConversations,
+      role,
       since,
+      after,
       before,
+      around: textOf("Include only the 25 messages on either side of this one: msg_1-42."),
       limit: {
         type: "integer",
         minimum: 1,
@@ -63,9 +71,10 @@ export const grepTool = defineTool({
       },
       sort: {
         type: "string",
-        enum: ["recency", "relevance", "hybrid"],
+        enum: ["recency", "oldest", "relevance", "hybrid"],
         description:
-          "How to order matches. Default: recency for regex, hybrid (relevance, favouring newer ones) for full_text.",
+          "How to order matches: recency for the last time something was said, oldest for the first time. Default: " +
+          "hybrid (relevance, favouring newer ones) for full_text, otherwise recency.",
       },
       tokenCap: {
         ...tokenCapOf("Limit the result to this many tokens. Default: the setting searchTokens (600)."),
@@ -77,9 +86,12 @@ export const grepTool = defineTool({
     const { lcm, signal } = context;
     const { tokenCap = lcm.settings.searchTokens, ...asked } = args;
     const reach = await reachOf(lcm.store, context.reader, args);
+    const span = await resolveSpan(lcm, asked, { reach, zone: "UTC", prefix: "" });
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
+    const { also, pattern = also?.[0] ?? "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
+    const optional = { ...(also && { also }), ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }) };
     const found = await lcm.grep(
-      { limit: matchesWithin(tokenCap), ...asked, ...spanOf(args, lcm), reach },
+      { pattern, ...optional, limit, ...span },
       { timeoutMs, ...(signal === undefined ? {} : { signal }) },
     );
     // Summaries beside messages are only named; alone they are what was found.
@@ -87,14 +99,15 @@ export const grepTool = defineTool({
     if (result.hits.length === 0) {
       const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
       const lines = [
-        await nothingFound(lcm, reach, args, result.caveats),
+        await nothingFound(lcm, span.reach, { ...args, ...span }, result.caveats),
         ...caveats,
-        ...otherWays(result, reach, context),
+        ...otherWays(result, span.reach, context),
       ];
       return { text: sentences(lines), details: detailsOf(result, nothingShown, caveats) };
     }
-    const order = args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency");
-    const kind = args.mode === undefined && result.mode === "regex" ? " of this regular expression" : "";
+    const isList = pattern.trim() === "";
+    const order = sort === undefined || (isList && sort !== "oldest") ? defaultOrder(result) : sort;
+    const kind = mode === undefined && result.mode === "regex" && !isList ? " of this regular expression" : "";
     const frame = { kind, order, tokenCap, isLimitAsked: args.limit !== undefined };
     const longest = frameOf(result, longestShown, frame, context);
     const shown = await showHits(
@@ -110,6 +123,8 @@ export const grepTool = defineTool({
     };
   },
 });
+
+const defaultOrder = ({ mode }: GrepResult) => (mode === "full_text" ? "hybrid" : "recency");
 
 /** As many matches as could be shown in short; more are not asked for. */
 const matchesWithin = (tokenCap: number): number => Math.min(200, Math.max(10, Math.ceil(tokenCap / 25)));
@@ -138,7 +153,10 @@ async function showHits(
   const line = named.length === 0 ? "" : summariesLine(named, context);
   const left = tokens - (line === "" ? 0 : estimateTokens(line) + 1);
   const { store } = context.lcm;
-  const groups = await readPassages(store, messages, { tokens: left, headingTokens: headingTokensOf(hits) });
+  const textOfGroups = (each: readonly (readonly Passage[])[]) =>
+    each.map((group) => passageGroup(context, group)).join("\n");
+  const budget = { tokens: left, headingTokens: headingTokensOf(hits) };
+  const groups = await readPassages(store, messages, budget, (each) => estimateTokens(textOfGroups(each)) + 1);
   const passages = groups.flat();
   return {
     blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
@@ -238,12 +256,12 @@ function isWorthTelling({ kind }: SearchCaveat, matches: number, isLimitTold: bo
   return kind !== "files" || matches < fewMatches;
 }
 
-const orders = { recency: "newest", relevance: "most relevant", hybrid: "best" } as const;
+const orders = { recency: "newest", oldest: "oldest", relevance: "most relevant", hybrid: "best" } as const;
 
 const sentences = (lines: readonly string[]): string =>
   lines.map((line) => `${line.charAt(0).toUpperCase()}${line.slice(1)}${/[.:?]$/.test(line) ? "" : "."}`).join("\n");
 
-type Searched = Pick<GrepRequest, "scope" | "since" | "before">;
+type Searched = Pick<GrepRequest, "scope" | "since" | "before" | "afterId" | "beforeId" | "roles">;
 
 /** Whether part of the data was not searched, so an empty result proves nothing. */
 export const isUnfinished = ({ kind }: SearchCaveat): boolean =>
@@ -252,13 +270,14 @@ export const isUnfinished = ({ kind }: SearchCaveat): boolean =>
 async function nothingFound(
   { store }: Lcm,
   { conversations }: Reach,
-  { scope = "both", since, before }: Searched,
+  searched: Searched,
   caveats: readonly SearchCaveat[],
 ): Promise<string> {
   if (caveats.some((caveat) => isUnfinished(caveat) || caveat.kind === "newest_ranked"))
     return "No match found, but not everything was searched";
-  const searched = await store.conversations({ includeHidden: conversations !== null });
-  const within = conversations === null ? searched : searched.filter(({ id }) => conversations.includes(id));
+  const { scope = "both", since, before, afterId, beforeId, roles } = searched;
+  const stored = await store.conversations({ includeHidden: conversations !== null });
+  const within = conversations === null ? stored : stored.filter(({ id }) => conversations.includes(id));
   const sum = (of: "messages" | "summaries"): number => within.reduce((total, { totals }) => total + totals[of], 0);
   const kinds = {
     messages: plural(sum("messages"), "message"),
@@ -266,8 +285,10 @@ async function nothingFound(
     both: `${plural(sum("messages"), "message")} and ${plural(sum("summaries"), "summary", "summaries")}`,
     files: "the stored files",
   } as const;
-  const time = since === undefined && before === undefined ? "" : ", limited to the given time range";
-  return `No matches in ${kinds[scope]} of ${plural(conversations?.length ?? within.length, "conversation")}${time}`;
+  const isTimed = [since, before, afterId, beforeId].some((bound) => bound !== undefined);
+  const time = isTimed ? ", limited to the given time range" : "";
+  const only = roles === undefined ? "" : `, only of the role ${roles.join(" or ")}`;
+  return `No matches in ${kinds[scope]} of ${plural(conversations?.length ?? within.length, "conversation")}${only}${time}`;
 }
 
 function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContext): readonly string[] {

@@ -11,7 +11,8 @@ import type { MapPlan } from "../core/recall/map-plan.ts";
 import { costWords, coverWords, leftOutWords, unreadWords } from "../core/recall/map-words.ts";
 import type { MapReport, MapRequest } from "../core/recall/map.ts";
 import { reachOf } from "../core/recall/scope.ts";
-import { allConversations, before, conversationId, since, spanOf, textOf } from "./arguments.ts";
+import { resolveTimes } from "../core/recall/span.ts";
+import { allConversations, before, conversationId, since, textOf } from "./arguments.ts";
 import { defineTool, type ToolContext } from "./define.ts";
 import { summaryIds, summaryIdsOf } from "./expand.ts";
 
@@ -55,8 +56,7 @@ export const mapTool = defineTool({
     const request: MapRequest = {
       prompt,
       schema,
-      reach: await reachOf(lcm.store, reader, args),
-      ...spanOf(args, lcm),
+      ...(await resolveTimes(lcm, args, { reach: await reachOf(lcm.store, reader, args), zone: "UTC", prefix: "" })),
       ...(query !== undefined && { query }),
       ...(ids !== undefined && { summaryIds: summaryIdsOf(ids) }),
       ...(role !== undefined && { role }),

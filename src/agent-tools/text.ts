@@ -7,6 +7,7 @@ import type { Expanded } from "../core/recall/expand.ts";
 import { messageName, type ConversationId, type MessageId } from "../core/model/types.ts";
 import type { SearchHit } from "../core/model/store.ts";
 import type { Passage } from "../core/recall/passages.ts";
+import type { Mark } from "../core/recall/marks.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import type { AskProgress } from "../core/recall/ask-types.ts";
 import type { RecentItem } from "../core/recall/recent.ts";
@@ -71,6 +72,12 @@ export function block(context: ToolContext, item: Expanded | RecentItem): string
       ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
       : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to: item.latestAt, conversation };
   return `${heading(context, head)}\n${quote(item.text)}`;
+}
+
+/** `— compacted by the host at 24,314 tokens, 2026-02-17 15:30` */
+export function markLine({ text, at }: Mark, { zone }: ToolContext): string {
+  const { date, time } = at === null ? { date: "", time: "" } : wallTime(at, zone ?? "UTC");
+  return `— ${text}${at === null ? "" : `, ${date} ${time}`}`;
 }
 
 export const leftOutLine = (

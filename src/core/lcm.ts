@@ -6,6 +6,8 @@ import { beforeDeadline } from "./base/deadline.ts";
 import { expandQuery } from "./recall/ask.ts";
 import { describeWith } from "./ingest/file-preview-model.ts";
 import { describe } from "./recall/describe.ts";
+import { describeSeveral } from "./recall/describe-several.ts";
+import { readPassages } from "./recall/read-passages.ts";
 import { dissolve, planDissolve, readForDissolve } from "./maintenance/dissolve.ts";
 import type { Dissolution, DissolveRequest } from "./maintenance/dissolve.ts";
 import { expand } from "./recall/expand.ts";
@@ -83,8 +85,12 @@ export interface Lcm {
   readonly grep: Bound<typeof grep>;
   /** Embeds messages for search by meaning until all are; run it again to resume. `invalid` without an embedder. */
   readonly makeVectors: Bound<typeof makeVectors>;
+  /** What to show of the messages that a search found, with what belongs to them, up to a number of tokens. */
+  readonly passages: Bound<typeof readPassages>;
   /** Describes a summary, file or message by id; throws `not_found` beyond the reach too. */
   readonly describe: Bound<typeof describe>;
+  /** The same for several ids, ranges of messages, and messages around one. */
+  readonly describeSeveral: Bound<typeof describeSeveral>;
   /** Recounts a period of time from summaries. */
   readonly recent: Bound<typeof recent>;
   /** Reads what summaries were made from, up to a number of tokens. */
@@ -208,7 +214,9 @@ export function createLcm(given: LcmDeps): Lcm {
 type RecallVerb =
   | "grep"
   | "makeVectors"
+  | "passages"
   | "describe"
+  | "describeSeveral"
   | "recent"
   | "expand"
   | "expandQuery"
@@ -223,7 +231,9 @@ type RecallDeps = MapDeps & Pick<LcmDeps, "clock"> & { readonly embedder: Embedd
 const recallVerbs = (deps: RecallDeps): Pick<Lcm, RecallVerb> => ({
   grep: grep.bind(null, deps.store),
   makeVectors: makeVectors.bind(null, deps),
+  passages: readPassages.bind(null, deps.store),
   describe: describe.bind(null, deps.store),
+  describeSeveral: describeSeveral.bind(null, deps.store),
   recent: recent.bind(null, deps),
   expand: expand.bind(null, deps.store),
   expandQuery: expandQuery.bind(null, deps),

@@ -680,7 +680,8 @@ describe("lcm status, conversations and messages", () => {
   it("show a line for each message, calls and results compactly", () => {
     const { stdout } = ok(place, "messages", "1");
     const lines = linesOf(stdout);
-    assert.equal(lines.length, messageCount + 1);
+    assert.equal(lines.length, messageCount + 2);
+    assert.match(stdout, /^ {2}── model changed to .* ──$/m, "with a mark where the model changed");
     assert.match(stdout, /assistant {2}I will look it up\. {2}→ look_up \{"query":"ferry"/);
     assert.match(stdout, /tool +← look_up {2}Pier 7/);
     assert.match(stdout, /assistant {2}\(empty\)/);
@@ -765,6 +766,7 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
       assert.deepEqual(Object.keys(hits[0]).toSorted(), [
         "at",
         "conversation",
+        "focus",
         "id",
         "kind",
         "role",
@@ -852,6 +854,7 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.match(run.stderr, /^no matches in 11 messages of 2 conversations\n$/);
     assert.deepEqual(lcm(place, "grep", "xylophone", "--json").json, {
       hits: [],
+      passages: [],
       caveats: [],
       mode: "full_text",
       searched: { conversations: 2, messages: 11, summaries: 0 },

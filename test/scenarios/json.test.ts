@@ -57,6 +57,7 @@ const lines = ({ deep, state }: DeepPlace): readonly Line[] => [
   ["describe", d3],
   ["describe", leaf],
   ["describe", "msg_1-1"],
+  ["describe", "msg_1-1..3"],
   ["describe", deep.file],
   ["expand", d3],
   ["expand", leaf, "--messages"],

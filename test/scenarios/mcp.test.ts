@@ -125,7 +125,7 @@ describe("lcm mcp", () => {
   it("answers each of them with text for a model and details for a program", async () => {
     await connected({}, async ({ call, stderr }) => {
       const grep = await call("lcm_grep", { pattern: "ERR_WEBHOOK_CLOCK_SKEW", mode: "full_text" });
-      assert.match(textIn(grep), /msg_\d+-\d+ · \w+ · 2026-09-1\d .*UTC/);
+      assert.match(textIn(grep), /; times in UTC:\nmsg_\d+-\d+ \w+ 2026-09-1\d \d\d:\d\d/);
       assert.match(textIn(grep), /chrony|CLOCK_SKEW/);
       const id = /msg_\d+-\d+/.exec(textIn(grep))?.[0];
       const message = await call("lcm_describe", { id });
@@ -167,8 +167,8 @@ describe("lcm mcp", () => {
   it("explains a wrong argument, and what would be right", async () => {
     await connected({}, async ({ call }) => {
       for (const [name, args, words] of [
-        ["lcm_grep", {}, /pattern is missing.*\nFor example: lcm_grep/s],
-        ["lcm_grep", { query: "x" }, /no argument "query", did you mean pattern\?/],
+        ["lcm_grep", {}, /the pattern is empty.*\nHint: pass at least one word, or a role or a time/s],
+        ["lcm_grep", { patern: "x" }, /no argument "patern", did you mean pattern\?/],
         ["lcm_grep", { pattern: "(", mode: "regex" }, /lcm_grep: .*Hint: /s],
         ["lcm_describe", { id: "nonsense" }, /"nonsense" is not an id/],
         ["lcm_describe", { id: "sum_0000000000000000" }, /there is no summary sum_0000000000000000/],

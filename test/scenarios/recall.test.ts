@@ -199,7 +199,7 @@ describe("lcm recent", () => {
   it("shows what happened between two times, in the user's zone", () => {
     const run = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26");
     fits(run);
-    assert.match(run.stdout, /^sum_\w+ {2}summary, depth 0 {2}conversation 1 {2}2026-09-2/);
+    assert.match(run.stdout, /^(?:msg_1-\d+ {2}\w+|sum_\w+ {2}summary, depth 0) {2}conversation 1 {2}2026-09-2/);
     assert.match(notesOf(run), /passages?, [\d,]+ tokens.*; 2026-09-25 00:00 – 2026-09-26 00:00 America\/St_Johns/);
     const { since, items } = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26", "--json").json;
     assert.equal(since, "2026-09-25T02:30:00.000Z");

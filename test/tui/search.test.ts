@@ -60,9 +60,10 @@ describe("searching", () => {
   it("opens a summary, too", async () => {
     await at({ kind: "search", conversation: made.deep }, async (robot) => {
       await robot.type("whole project");
-      await robot.sees("d3 summary");
+      await robot.sees(/\d+ match/);
       await robot.press("escape", "v", "v");
       await robot.sees("words in summaries of");
+      await robot.sees("d3 summary");
       await robot.press("enter");
       await robot.sees(/search › (?!messages)\w+/);
     });

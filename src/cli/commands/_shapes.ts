@@ -35,6 +35,17 @@ export const conversationFields = {
   promptBudget: about(maybe(whole), "in tokens, as last set by the host"),
 };
 
+/** Marks between messages. */
+export const marks = list(
+  object({
+    conversation: whole,
+    afterSeq: about(whole, "the message that it follows"),
+    at: maybe(time),
+    kind: oneOf("compaction", "segment", "model"),
+    text,
+  }),
+);
+
 /** The size of something in the context. */
 export const share = object({ items: whole, tokens: whole });
 

@@ -1,17 +1,20 @@
-/** `lcm describe`: shows one summary, message or file by its id, with its sources and their size. */
+/** `lcm describe`: shows summaries, messages and files by their ids, with their sources and size. */
 
 import { conversationOf, messageRuns, type Described } from "../../core/recall/describe.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId, messageName, parseMessageId, type Conversation, type SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
-import { textLines } from "../../format/passages.ts";
+import { headLine, textLines } from "../../format/passages.ts";
+import { marksAt, markWords, type MarksBeside } from "../../format/marks.ts";
+import { namesSeveral, type Several } from "../../core/recall/describe-several.ts";
+import type { TextParts } from "../../core/recall/text-parts.ts";
 import { headline } from "../../format/conversations.ts";
 import { openingOf } from "../../format/messages.ts";
 import { tokensMax, wholeNumber } from "./_options.ts";
 import { everywhere } from "./_reach.ts";
 import { about, either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
-import { level, role, summaryFields } from "./_shapes.ts";
+import { level, marks, role, summaryFields } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
@@ -38,9 +41,19 @@ const factFields = {
   rewriteReason: maybe(text),
 };
 const messagesBelow = object({ count: whole, tokens: whole });
-const textFields = { text, isWhole: flag, tokens: whole };
+const textFields = {
+  text,
+  isWhole: flag,
+  tokens: whole,
+  parts: about(
+    list(object({ text, leftOut: about(whole, "tokens left out before it") })),
+    "the text, or what is shown of it",
+  ),
+  leftOut: about(whole, "tokens left out after the last part"),
+  found: about(maybe(whole), "how often the words to find occur"),
+};
 
-const json = either(
+const item = either(
   object({
     kind: oneOf("summary"),
     summary: object(factFields),
@@ -101,15 +114,26 @@ const json = either(
   }),
 );
 
+const several = object({
+  items: about(list(item), "for several ids"),
+  marks: about(marks, "compactions, resets and models between consecutive messages"),
+  leftOut: object({ count: whole, from: maybe(text) }),
+  tokens: whole,
+});
+
+const json = either(item, several);
+
 export const describeCommand = defineCommand({
   name: "describe",
   json,
-  summary: "show one summary, message or file by its id",
+  summary: "show summaries, messages or files by their ids",
   description:
-    "Show one item by its id: a summary with what lies below it and how many tokens each part takes, a message, or the " +
-    "lines of a file.",
-  arguments: [["<id>", "sum_…, file_… or msg_1-42, as printed by other commands"]],
+    "Show items by their ids: a summary with what lies below it and how many tokens each part takes, messages, or the " +
+    "lines of a file. A text that is too long is shown without its middle.",
+  arguments: [["<id...>", "sum_…, file_…, msg_1-42 or a range msg_1-42..47, as printed by other commands"]],
   options: {
+    around: ["--around <n>", "add this many messages before and after", wholeNumber(0, 50)],
+    find: ["--find <text>", "show the places in a long text where this occurs"],
     fromLine: ["--from-line <n>", "start at this line of a file", line],
     toLine: ["--to-line <n>", "end at this line of a file", line],
     bytes: ["--bytes <n>", "show at most this many bytes of a file", line],
@@ -122,9 +146,13 @@ export const describeCommand = defineCommand({
   examples: [
     ["lcm describe sum_0123456789abcdef", "its text and its sources"],
     ["lcm describe msg_1-42", "one message, and the summaries that cover it"],
+    ["lcm describe msg_1-42..47", "six messages"],
+    ["lcm describe msg_1-42 --around 3", "what was said before and after it"],
+    ["lcm describe msg_1-42 --find 'no such file'", "the places in a long message"],
     ["lcm describe file_0123456789abcdef --from-line 200", "a file, from line 200"],
   ],
-  async run(session, { tokens, bytes, ...lines }, id) {
+  async run(session, { tokens, bytes, around, find, ...lines }, ...ids) {
+    const id = ids.join(" ");
     const ofFiles = (
       [
         ["--from-line", lines.fromLine],
@@ -138,18 +166,54 @@ export const describeCommand = defineCommand({
       });
     }
     return await withLcm(session, "read", async (lcm) => {
-      const described = await lcm.describe({
+      const described = await lcm.describeSeveral({
         id,
         reach: await everywhere(lcm),
         tokenCap: tokens ?? lcm.settings.maxExpandTokens,
         ...lines,
+        ...(around === undefined ? {} : { around }),
+        ...(find === undefined ? {} : { find }),
         ...(bytes === undefined ? {} : { bytesMax: bytes }),
       });
-      if (session.json) session.printJson(json, described);
-      else await print(session, lcm, described);
+      const [only] = described.items;
+      if (session.json)
+        session.printJson(
+          json,
+          only === undefined || namesSeveral({ id, ...(around && { around }) }) ? described : only,
+        );
+      else await printAll(session, lcm, described);
     });
   },
 });
+
+/** One item in full; several messages one below the other, with marks between them. */
+async function printAll(session: Session, lcm: Lcm, { items, marks: found, leftOut }: Several): Promise<void> {
+  const [only] = items;
+  if (items.length === 1 && only !== undefined) return await print(session, lcm, only);
+  for (const [at, item] of items.entries()) {
+    if (item.kind === "message") printShort(session, item, marksAt(found, items, at));
+    else await print(session, lcm, item);
+    session.print();
+  }
+  if (leftOut.count > 0 && leftOut.from !== null) {
+    const id = parseMessageId(leftOut.from);
+    const from = id === null ? leftOut.from : messageName(id);
+    session.note(`${plural(leftOut.count, "item")} left out from ${from} on; raise --tokens to see more`);
+  }
+}
+
+function printShort(session: Session, { message, ...shortened }: Of<"message">, beside: MarksBeside): void {
+  const { paint, context } = session;
+  for (const mark of beside.before) session.print(paint.soft(markWords(mark, context.zone)));
+  session.print(
+    headLine(session, messageName(message.id), paint.role(message.role, message.role), {
+      ...message,
+      from: message.at,
+    }),
+  );
+  printText(session, shortened);
+  for (const mark of beside.after) session.print(paint.soft(markWords(mark, context.zone)));
+}
 
 type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
 type Facts = Parameters<typeof facts>[0];
@@ -169,7 +233,7 @@ async function print(session: Session, lcm: Lcm, described: Described): Promise<
 
 function printSummary(session: Session, described: Of<"summary">): void {
   const { paint, context } = session;
-  const { summary, sources, derived, origin, manifest, text, isWhole } = described;
+  const { summary, sources, derived, origin, manifest } = described;
   const { id, depth, level, tokens, earliestAt, latestAt, fileIds, rewriteReason, carriedFrom } = summary;
   const madeFrom =
     sources.messages.length > 0
@@ -185,7 +249,7 @@ function printSummary(session: Session, described: Of<"summary">): void {
     ...named("used in", derived),
     ...named("files", fileIds),
   ]);
-  printText(session, text, isWhole);
+  printText(session, described);
   if (manifest.rows.length === 0) return;
   session.print();
   for (const row of manifestLines(session, manifest)) session.print(row);
@@ -229,7 +293,7 @@ function manifestLines({ paint, context, columns }: Session, { rows }: Manifest)
 
 function printMessage(session: Session, described: Of<"message">, { totals }: Conversation): void {
   const { paint, context } = session;
-  const { message, coveredBy, files, text, isWhole } = described;
+  const { message, coveredBy, files } = described;
   const { id, role, seq, at, tokens, aside } = message;
   printHead(session, messageName(id), paint.role(role, role), [
     ["when", formatTimestamp(at, context.zone)],
@@ -238,8 +302,7 @@ function printMessage(session: Session, described: Of<"message">, { totals }: Co
     ...named("folded into", coveredBy),
     ...named("files", files),
   ]);
-  // Stored references to files name the tool of a model.
-  printText(session, text.replaceAll("; lcm_describe shows it.]", "; lcm describe shows it.]"), isWhole);
+  printText(session, described);
 }
 
 function printFile(session: Session, { file, path, message, content }: Of<"file">): void {
@@ -275,7 +338,19 @@ function printHead(session: Session, id: string, what: string, pairs: Facts): vo
 
 const named = (what: string, ids: readonly string[]): Facts => (ids.length === 0 ? [] : [[what, ids.join(", ")]]);
 
-function printText(session: Session, text: string, isWhole: boolean): void {
-  for (const each of textLines(session, text)) session.print(each);
-  if (!isWhole) session.note(session.paint.soft("the text is cut; raise --tokens to see more"));
+function printText(session: Session, { parts, leftOut, found }: Pick<Of<"message">, keyof TextParts>): void {
+  const { paint } = session;
+  const gap = (tokens: number): void => {
+    if (tokens > 0) session.print(paint.soft(`  … ${plural(tokens, "token")} left out …`));
+  };
+  if (found === 0) session.note("the words to find do not occur here");
+  for (const part of parts) {
+    gap(part.leftOut);
+    // Stored references to files name the tool of a model.
+    const shown = part.text.replaceAll("; lcm_describe shows it.]", "; lcm describe shows it.]");
+    for (const each of textLines(session, shown)) session.print(each);
+  }
+  gap(leftOut);
+  if (found === null && (leftOut > 0 || parts.some((part) => part.leftOut > 0)))
+    session.note(paint.soft("the text is cut; raise --tokens to see more, or pass --find"));
 }

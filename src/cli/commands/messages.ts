@@ -6,7 +6,9 @@ import { parseSpan } from "../../core/base/parse-time.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
 import { about, anything, list, maybe, object, record, text, time, whole } from "./_json.ts";
-import { role } from "./_shapes.ts";
+import { marks, role } from "./_shapes.ts";
+import { marksAmong, type Mark } from "../../core/recall/marks.ts";
+import { markWords } from "../../format/marks.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
 import { wholeNumber } from "./_options.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
@@ -28,6 +30,7 @@ const json = object({
       message: about(record(anything), "as the host sent it"),
     }),
   ),
+  marks: about(marks, "compactions, resets and models between these messages"),
 });
 
 export const messagesCommand = defineCommand({
@@ -64,9 +67,12 @@ export const messagesCommand = defineCommand({
         limit: options.limit,
         keep: options.fromStart === true ? "oldest" : "newest",
       });
-      if (session.json) session.printJson(json, { conversation: conversation.id, messages: messages.map(toJson) });
-      else if (options.full === true) printWhole(session, messages);
-      else for (const line of toTable(session, messages)) session.print(line);
+      // Between messages of one role only, a mark would be in the wrong place.
+      const found = options.role === undefined ? await marksAmong(lcm.store, messages) : [];
+      if (session.json)
+        session.printJson(json, { conversation: conversation.id, messages: messages.map(toJson), marks: found });
+      else if (options.full === true) printWhole(session, messages, found);
+      else printTable(session, messages, found);
       if (!session.json) session.note(session.paint.soft(footer(session, conversation, messages, options.limit)));
     });
   },
@@ -109,8 +115,28 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
 
 const isAside = (message: Message | undefined): boolean => message !== undefined && message.aside !== null;
 
-function printWhole(session: Session, messages: readonly Message[]): void {
+/** The table, with a line for each mark: a table has a heading, then one line for each message. */
+function printTable(session: Session, messages: readonly Message[], found: readonly Mark[]): void {
+  const [head, ...rows] = toTable(session, messages);
+  if (head === undefined) return;
+  session.print(head);
+  printMarks(session, found, 0, (messages[0]?.seq ?? 1) - 1);
+  for (const [at, row] of rows.entries()) {
+    session.print(row);
+    const seq = messages[at]?.seq ?? 0;
+    printMarks(session, found, seq, seq);
+  }
+}
+
+function printMarks(session: Session, found: readonly Mark[], from: number, to: number): void {
+  for (const mark of found)
+    if (mark.afterSeq >= from && mark.afterSeq <= to)
+      session.print(session.paint.soft(`  ${markWords(mark, session.context.zone)}`));
+}
+
+function printWhole(session: Session, messages: readonly Message[], found: readonly Mark[]): void {
   const { paint, context } = session;
+  printMarks(session, found, 0, (messages[0]?.seq ?? 1) - 1);
   const seqWidth = messages.reduce((widest, { seq }) => Math.max(widest, widthOf(String(seq))), 0);
   for (const message of messages) {
     const role = paint.role(message.role, paint.strong(message.role));
@@ -120,5 +146,6 @@ function printWhole(session: Session, messages: readonly Message[]): void {
     );
     for (const line of wholeLines(session, message)) session.print(`  ${line}`.trimEnd());
     session.print();
+    printMarks(session, found, message.seq, message.seq);
   }
 }

@@ -1,7 +1,7 @@
 /** Parses times as people and models write them, such as `yesterday`, `2h` or a local date, into UTC. */
 
 import { LcmError } from "./errors.ts";
-import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime, type Timestamp } from "./time.ts";
+import { dayMs, parseTimestamp, timeAfter, timestampAt, timestampToMs, wallTime, type Timestamp } from "./time.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 
@@ -13,7 +13,12 @@ export function parseSpan(
   prefix: "--" | "",
 ): { readonly since?: Timestamp; readonly before?: Timestamp } {
   const from = since === undefined ? null : parseWhen(`${prefix}since`, since, zone, now);
-  const until = before === undefined ? null : parseWhen(`${prefix}before`, before, zone, now);
+  const end = (at: Timestamp): Timestamp | null =>
+    before === undefined ? null : parseWhen(`${prefix}before`, before, zone, at);
+  // From Tuesday to Thursday means the Thursday after that Tuesday.
+  const isWeekdayBefore =
+    before !== undefined && weekday.test(before.trim()) && from !== null && (end(now) ?? "") <= from;
+  const until = end(isWeekdayBefore ? timeAfter(now, 7 * dayMs) : now);
   if (from !== null && until !== null && until <= from) {
     throw new LcmError("invalid", `${prefix}since ${since} is not earlier than ${prefix}before ${before}`, {
       hint: "swap them, or leave one out",
@@ -22,13 +27,16 @@ export function parseSpan(
   return { ...(from !== null && { since: from }), ...(until !== null && { before: until }) };
 }
 
-/** Parses `2h` (ago), `today`, `yesterday`, or a date with or without a time. A time without a zone is in `zone`. */
+/**
+ * Parses `2h` or `2 hours ago`, `today`, `yesterday`, `tuesday` (the latest one), `last tuesday`, or a date with or
+ * without a time. A time without a zone is in `zone`.
+ */
 export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
   const typed = text.trim();
   const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? onTheWall(typed, zone) ?? parseTimestamp(typed);
   if (when !== null) return when;
   throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is not a time`, {
-    hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, 2h or 7d",
+    hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, tuesday, 2h or 7d",
   });
 }
 
@@ -47,16 +55,32 @@ export function parseAge(name: string, text: string, zone: string, now: Timestam
 }
 
 function ago(text: string, now: Timestamp): Timestamp | null {
-  const [, count, unit] = /^(\d{1,6})([mhdwy])$/.exec(text) ?? [];
+  const [, count, unit] =
+    /^(\d{1,6})([mhdwy])$/.exec(text) ??
+    /^(\d{1,6}) ?([mhdwy])(?:in|inute|our|ay|eek|ear)s? ago$/i.exec(text.toLowerCase()) ??
+    [];
   if (count === undefined || unit === undefined) return null;
   return fromMs(timestampToMs(now) - Number(count) * (unitMs[unit] ?? 0));
 }
 
+const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const weekday = /^(?:(last|on) )?(sun|mon|tue|wed|thu|fri|sat)(?:day|sday|nesday|rsday|urday)?$/i;
+
 function dayByName(text: string, zone: string, now: Timestamp): Timestamp | null {
-  if (text !== "today" && text !== "yesterday") return null;
   const today = new Date(timestampToMs(now) + offsetMs(timestampToMs(now), zone));
-  const daysBack = text === "today" ? 0 : 1;
+  const daysBack = daysSince(text.toLowerCase(), today.getUTCDay());
+  if (daysBack === null) return null;
   return fromWall(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - daysBack), zone);
+}
+
+/** How many days ago a day was that is named; on a Tuesday, `tuesday` is today, and `last tuesday` a week ago. */
+function daysSince(text: string, today: number): number | null {
+  if (text === "today") return 0;
+  if (text === "yesterday") return 1;
+  const [, which, day = ""] = weekday.exec(text) ?? [];
+  if (day === "") return null;
+  const days = (today - weekdays.indexOf(day) + 7) % 7;
+  return days === 0 && which === "last" ? 7 : days;
 }
 
 const wall = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/;

@@ -15,6 +15,7 @@ import type {
 } from "../model/types.ts";
 import type { Manifest, ManifestRow, Store } from "../model/store.ts";
 import { isWithin, originOf, type Reach } from "./scope.ts";
+import { partsOf, type TextParts } from "./text-parts.ts";
 import { charactersPerToken, lengthWithin } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatCount, plural } from "../base/format.ts";
@@ -24,6 +25,8 @@ export interface DescribeRequest {
   readonly id: string;
   readonly reach: Reach;
   readonly tokenCap: number;
+  /** For a message or a summary: show the places where this occurs. */
+  readonly find?: string;
   /** For a file: the first and last line, from 1 and inclusive, and the most bytes to return. */
   readonly fromLine?: number;
   readonly toLine?: number;
@@ -36,7 +39,7 @@ type MessageFacts = Pick<Message, "id" | "conversation" | "seq" | "key" | "role"
 
 /** `tokens` counts the returned texts; a grant is charged for them. */
 export type Described = { readonly tokens: number } & (
-  | {
+  | ({
       readonly kind: "summary";
       readonly summary: SummaryFacts;
       readonly sources: Sources;
@@ -44,9 +47,7 @@ export type Described = { readonly tokens: number } & (
       /** For a carried summary: the summary of an earlier segment that the sources belong to. */
       readonly origin: SummaryFacts | null;
       readonly manifest: Manifest;
-      readonly text: string;
-      readonly isWhole: boolean;
-    }
+    } & Shortened)
   | {
       readonly kind: "file";
       readonly file: StoredFile;
@@ -57,17 +58,21 @@ export type Described = { readonly tokens: number } & (
       /** Null for binary content. */
       readonly content: FilePiece | null;
     }
-  | {
+  | ({
       readonly kind: "message";
       readonly message: MessageFacts;
       /** The leaf first, then the summaries above it. */
       readonly coveredBy: readonly SummaryId[];
       readonly files: readonly FileId[];
-      /** With references in place of moved content. */
-      readonly text: string;
-      readonly isWhole: boolean;
-    }
+    } & Shortened)
 );
+
+/** A text, with references in place of moved content; if it is too long, its parts. */
+interface Shortened extends TextParts {
+  /** The parts, with `…` between them. */
+  readonly text: string;
+  readonly isWhole: boolean;
+}
 
 export interface FilePiece {
   readonly text: string;
@@ -130,8 +135,8 @@ async function describeSummary(store: Store, request: DescribeRequest, id: Summa
     store.derived([id]),
     store.manifest(root, manifestMax),
   ]);
-  const { text, isWhole } = opening(summary.text, request.tokenCap);
-  const textTokens = estimateTokens(text);
+  const shortened = shorten(summary.text, request);
+  const textTokens = estimateTokens(shortened.text);
   const { manifest, tokens } = shortenManifest(below, request.tokenCap - textTokens);
   return {
     kind: "summary",
@@ -140,8 +145,7 @@ async function describeSummary(store: Store, request: DescribeRequest, id: Summa
     derived: derived.get(id) ?? [],
     origin: origin === null ? null : factsOf(origin),
     manifest,
-    text,
-    isWhole,
+    ...shortened,
     tokens: textTokens + tokens,
   };
 }
@@ -211,15 +215,22 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
   const [stored] = await store.messages({ ids: [id] });
   const message = await mustReach(store, request.reach, stored, messageName(id));
   const coveredBy = await store.coveredBy(id);
-  const { text, isWhole } = opening(message.text, request.tokenCap);
+  const shortened = shorten(message.text, request);
   const files = fileIdsOf([message]);
   const { conversation, seq, key, role, tokens, at, aside } = message;
   const facts = { id, conversation, seq, key, role, tokens, at, aside };
-  return { kind: "message", message: facts, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
+  return { kind: "message", message: facts, coveredBy, files, ...shortened, tokens: estimateTokens(shortened.text) };
+}
+
+function shorten(text: string, { tokenCap, find }: DescribeRequest): Shortened {
+  const shortened = partsOf(text, tokenCap, find);
+  const { parts, leftOut } = shortened;
+  const isWhole = leftOut === 0 && parts.every((part) => part.leftOut === 0);
+  return { ...shortened, text: isWhole ? text : parts.map((part) => part.text).join("\n…\n"), isWhole };
 }
 
 /** The same error for what does not exist and for what is beyond the reach. */
-async function mustReach<T extends { readonly conversation: ConversationId }>(
+export async function mustReach<T extends { readonly conversation: ConversationId }>(
   store: Store,
   reach: Reach,
   stored: T | undefined,

@@ -4,9 +4,11 @@ import { LcmError } from "../base/errors.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
 import { conversationsWithin, type Reach } from "./scope.ts";
 import { parseTimestamp, type Timestamp } from "../base/time.ts";
+import type { MessageId } from "../model/types.ts";
 import { formatCount, plural } from "../base/format.ts";
 
 export interface GrepRequest {
+  /** Empty to list messages, if something else narrows the search. */
   readonly pattern: string;
   /** The same question in other words, up to 5; only for words. */
   readonly also?: readonly string[];
@@ -17,7 +19,11 @@ export interface GrepRequest {
   /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. */
   readonly since?: string;
   readonly before?: string;
-  readonly sort?: "recency" | "relevance" | "hybrid";
+  readonly roles?: SearchRequest["roles"];
+  /** Only messages after and before these; `resolveSpan` finds them. */
+  readonly afterId?: MessageId;
+  readonly beforeId?: MessageId;
+  readonly sort?: SearchRequest["sort"];
   readonly limit?: number;
 }
 
@@ -29,8 +35,17 @@ export interface GrepResult extends SearchResult {
 const limitDefault = 50;
 const limitMax = 200;
 
+/** Messages with any text. */
+const anything = String.raw`\S`;
+
 export async function grep(store: Store, request: GrepRequest, limits?: SearchLimits): Promise<GrepResult> {
   const search = checked(request);
+  if (request.pattern.trim() === "") {
+    const sort = request.sort === "oldest" ? "oldest" : "recency";
+    const listed = { ...search, pattern: anything, scope: "messages", mode: "regex", sort } as const;
+    const { hits, caveats } = await store.search(listed, limits);
+    return { hits, caveats: caveats.filter(({ kind }) => kind !== "files"), mode: "regex" };
+  }
   const byWords = async (pattern: string): Promise<GrepResult> => ({
     ...(await store.search({ ...search, pattern, mode: "full_text", sort: request.sort ?? "hybrid" }, limits)),
     mode: "full_text",
@@ -60,15 +75,30 @@ function checked(request: GrepRequest): Omit<SearchRequest, "mode" | "sort"> {
       hint: "to see more, narrow the search with since, before or a longer pattern",
     });
   }
-  if (request.pattern === "") throw new LcmError("invalid", "the pattern is empty", { hint: "pass at least one word" });
+  const { roles, afterId, beforeId } = request;
+  const isNarrow = [roles, afterId, beforeId, request.since, request.before].some((bound) => bound !== undefined);
+  if (request.pattern.trim() === "" && !isNarrow) {
+    throw new LcmError("invalid", "the pattern is empty", {
+      hint: "pass at least one word, or a role or a time to list messages",
+    });
+  }
+  const isOfMessages = roles !== undefined || afterId !== undefined || beforeId !== undefined;
+  if (isOfMessages && (request.scope === "summaries" || request.scope === "files")) {
+    throw new LcmError("invalid", `role and message ids select messages, not ${request.scope}`, {
+      hint: "leave out scope",
+    });
+  }
   const since = timeBound("since", request.since);
   const before = timeBound("before", request.before);
   const { conversations } = request.reach;
   return {
     pattern: request.pattern,
     ...(request.also === undefined ? {} : { also: request.also }),
-    scope: request.scope ?? "both",
+    scope: isOfMessages ? "messages" : (request.scope ?? "both"),
     limit,
+    ...(roles === undefined ? {} : { roles }),
+    ...(afterId === undefined ? {} : { afterId }),
+    ...(beforeId === undefined ? {} : { beforeId }),
     ...(conversations === null ? {} : { conversations }),
     ...(since === null ? {} : { since }),
     ...(before === null ? {} : { before }),

@@ -18,24 +18,33 @@ type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
 const widelyRead = 8;
 const nearby = 2;
 
-/** What to show of message hits, which are in order; see `planPassages`. Work depends on the budget alone. */
+/**
+ * What to show of message hits, which are in order; see `planPassages`. `costOf` counts what a plan really takes: most
+ * headings are shorter than the longest, and what they leave goes to more passages. Work depends on the budget alone.
+ */
 export async function readPassages(
   store: Store,
   hits: readonly SearchHit[],
   budget: PassageBudget,
+  costOf?: (groups: readonly (readonly Passage[])[]) => number,
 ): Promise<readonly (readonly Passage[])[]> {
-  const most = Math.ceil(budget.tokens / (budget.headingTokens + passageRules.least));
+  const most = Math.ceil((2 * budget.tokens) / (budget.headingTokens + passageRules.least));
   const found = hits.filter((hit): hit is MessageHit => hit.kind === "message").slice(0, most);
   const turns = new Map((await readAround(store, found)).map((turn) => [turn.id, turn]));
-  return planPassages(
-    found.flatMap(({ id, focus }) => {
-      const turn = turns.get(id);
-      return turn === undefined ? [] : [{ turn, focus }];
-    }),
-    [...turns.values()],
-    budget,
-  );
+  const told = found.flatMap(({ id, focus }) => {
+    const turn = turns.get(id);
+    return turn === undefined ? [] : [{ turn, focus }];
+  });
+  const plan = (tokens: number) => planPassages(told, [...turns.values()], { ...budget, tokens });
+  const sure = plan(budget.tokens);
+  const cost = costOf?.(sure) ?? budget.tokens;
+  const fuller = cost < enoughShare * budget.tokens ? plan(fillShare * (budget.tokens / cost) * budget.tokens) : sure;
+  return fuller === sure || (costOf?.(fuller) ?? 0) > budget.tokens ? sure : fuller;
 }
+
+/** A plan that takes less than this share of its budget is made again for more, almost as much as it took too little. */
+const enoughShare = 0.9;
+const fillShare = 0.96;
 
 async function readAround(store: Store, hits: readonly MessageHit[]): Promise<readonly Turn[]> {
   const ids = new Set<MessageId>();

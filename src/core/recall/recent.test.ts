@@ -77,13 +77,15 @@ async function aDay(store: Store): Promise<Conversation> {
 }
 
 const leaves = range(0, 6).map((leaf) => `leaf of ${-27 + leaf * 4} to ${-24 + leaf * 4}`);
-const raw = ["heard at -3", "heard at -2", "heard at -1"];
+const heard = (from: number, to: number): readonly string[] => range(from, to).map((hours) => `heard at ${hours}`);
+const raw = heard(-3, 0);
 
 describe("recent activity", () => {
-  it("uses the finest summaries that fit, and messages that are not summarised", async () => {
+  it("uses messages if they fit, otherwise the finest summaries that do", async () => {
     const { store, tell } = await ground();
     await aDay(store);
-    const told = await tell({ since: at(-27) });
+    assert.deepEqual(texts(await tell({ since: at(-27) })), heard(-27, 0));
+    const told = await tell({ since: at(-27), tokenCap: estimateTokens([...leaves, ...raw].join("\n")) });
     assert.deepEqual(texts(told), [...leaves, ...raw]);
     assert.deepEqual([told.leftOut, told.isBounded], [{ items: 0, tokens: 0 }, false]);
     assert.deepEqual(
@@ -101,9 +103,20 @@ describe("recent activity", () => {
     const mixed = coarse + estimateTokens(leaves.slice(3).join("\n"));
     assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: mixed })), [
       "the first half day",
-      ...leaves.slice(3),
-      ...raw,
+      ...leaves.slice(3, 5),
+      ...heard(-7, 0),
     ]);
+  });
+
+  it("lists only the messages of a role, the newest that fit", async () => {
+    const { store, tell } = await ground();
+    const { id } = await aDay(store);
+    const raw = { role: "assistant", content: "noted" };
+    await store.append(id, [{ kind: "message", message: messageToStore(raw, { key: "noted", at: at(-0.5) }) }]);
+    assert.deepEqual(texts(await tell({ roles: ["user"] })), heard(-24, 0));
+    assert.deepEqual(texts(await tell({ roles: ["assistant", "tool"] })), ["noted"]);
+    const told = await tell({ roles: ["assistant", "user"], tokenCap: estimateTokens("heard at -1") + 2 });
+    assert.deepEqual([texts(told), told.leftOut.items], [["heard at -1", "noted"], 23]);
   });
 
   it("keeps the newest messages without gaps if not all fit, and counts the rest", async () => {
@@ -146,13 +159,13 @@ describe("recent activity", () => {
   it("cuts a summary with times to the requested span", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "stamped" });
-    await say(store, id, [-14, -13.5, -13, -12, -11, -10.5, -10]);
+    await say(store, id, [-14, -13.5, -13, -12, -11, -10.5, -10], "words ".repeat(30));
     const summary = `[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before\n[2026-02-17 00:00] [tool] midnight\n[01:00] one after\n more of one\n[02:00] two after`;
     await foldPlaces(store, id, [0, 6], summary);
-    const told = await tell({ since: at(-12), before: at(-10) });
+    const told = await tell({ since: at(-12), before: at(-10), tokenCap: 60 });
     assert.deepEqual(texts(told), ["[2026-02-17 00:00] [tool] midnight\n[01:00] one after\n more of one"]);
     assert.equal(told.items[0]?.isWhole, false);
-    const early = await tell({ since: at(-13.5), before: at(-12.5) });
+    const early = await tell({ since: at(-13.5), before: at(-12.5), tokenCap: 60 });
     assert.deepEqual(texts(early), ["[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before"]);
   });
 
@@ -278,11 +291,11 @@ describe("recent activity", () => {
     await aDay(store);
     const told = await tell();
     assert.deepEqual([told.since, told.before], [at(-24), null]);
-    assert.deepEqual(texts(told), ["heard at -24", ...leaves.slice(1), ...raw]);
+    assert.deepEqual(texts(told), heard(-24, 0));
     const between = await tell({ since: at(-15), before: at(-11) });
-    assert.deepEqual(texts(between), ["leaf of -15 to -12"]);
+    assert.deepEqual(texts(between), heard(-15, -11));
     const early = await tell({ before: at(-19) });
-    assert.deepEqual([early.since, texts(early)], [at(-43), leaves.slice(0, 2)]);
+    assert.deepEqual([early.since, texts(early)], [at(-43), heard(-27, -19)]);
     assert.deepEqual(texts(await tell({ since: at(-2), before: at(-1) })), ["heard at -2"]);
     assert.deepEqual(texts(await tell({ since: at(0) })), []);
     assert.deepEqual(texts(await tell({ since: at(-99), before: at(-40) })), []);
@@ -327,7 +340,8 @@ describe("recent activity", () => {
     const second = await store.openSegment({ sessionId: "s2", ...session });
     await say(store, second.id, [-9.5, -2], "again");
     carriedRow(path, await foldPlaces(store, second.id, [0, 0], "all four"), top);
-    assert.deepEqual(texts(await tell()), ["the first two", "the last two", "again at -2"]);
+    assert.deepEqual(texts(await tell({ tokenCap: 12 })), ["the first two", "the last two", "again at -2"]);
+    assert.deepEqual(texts(await tell()), [...heard(-9, -5), "again at -2"]);
     const alone = await tell({ reach: { kind: "conversation", conversations: [second.id] } });
     assert.deepEqual(texts(alone), ["all four", "again at -2"]);
   });

@@ -5,6 +5,8 @@
  */
 
 import { cutToTokens } from "./citations.ts";
+import { marksAmong, type Mark } from "./marks.ts";
+import { seqOf } from "../model/types.ts";
 import { checkWhole, LcmError } from "../base/errors.ts";
 import type {
   ContextItem,
@@ -30,6 +32,8 @@ export interface RecentRequest {
   /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. Default: the last 24 hours. */
   readonly since?: string;
   readonly before?: string;
+  /** Only messages of these roles, and no summaries. */
+  readonly roles?: readonly Role[];
   readonly tokenCap: number;
 }
 
@@ -43,6 +47,8 @@ export interface Recent {
   readonly leftOut: { readonly items: number; readonly tokens: number };
   /** Whether there was more than was counted. */
   readonly isBounded: boolean;
+  /** Compactions, resets and models between consecutive messages that are shown. */
+  readonly marks: readonly Mark[];
 }
 
 export type RecentItem = {
@@ -85,24 +91,53 @@ export async function recent(
   const active = (await conversationsWithin(store, reach)).filter(
     ({ lastMessageAt }) => (lastMessageAt ?? "") >= since,
   );
+  const { roles } = request;
   const readings: Reading[] = [];
   for (const { id } of active.slice(0, conversationsMax)) {
-    const reading = await readContext(query, id);
-    readings.push(reading.items.length + reading.unread.length > 0 ? reading : await readByTime(query, id));
+    const reading = roles === undefined ? await readContext(query, id) : await readByRole(query, id, roles);
+    const isFound = roles !== undefined || reading.items.length + reading.unread.length > 0;
+    readings.push(isFound ? reading : await readByTime(query, id));
   }
   const found = readings.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
   const fitting = fit(query, found);
   const items = sumTokens(found) > tokenCap ? fitting : await refine(query, found);
   const ids = new Set(fitting.map(({ id }) => id));
+  const inOrder = items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt));
   const leftOut = [...readings.flatMap(({ unread }) => unread), ...found.filter(({ id }) => !ids.has(id))];
   return {
     since,
     before,
-    items: items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
+    items: inOrder,
     tokens: sumTokens(items),
+    marks: await marksBetween(store, inOrder),
     leftOut: { items: leftOut.length, tokens: sumTokens(leftOut) },
     isBounded: active.length > conversationsMax || readings.some((each) => each.isBounded),
   };
+}
+
+/** Marks are shown between messages; summaries have their own times. */
+async function marksBetween(store: Store, items: readonly RecentItem[]): Promise<readonly Mark[]> {
+  const messages = items.flatMap((item) =>
+    item.kind === "message" ? [{ conversation: item.conversation, seq: seqOf(item.id), at: item.latestAt }] : [],
+  );
+  const marks: Mark[] = [];
+  for (const conversation of new Set(messages.map((each) => each.conversation))) {
+    const own = messages.filter((each) => each.conversation === conversation).toSorted((a, b) => a.seq - b.seq);
+    marks.push(...(await marksAmong(store, own)));
+  }
+  return marks;
+}
+
+/** The marks between an item and the next message of its conversation that is shown. */
+export function marksAfter({ items, marks }: Pick<Recent, "items" | "marks">, at: number): readonly Mark[] {
+  const item = items[at];
+  if (item?.kind !== "message") return [];
+  const isOwn = (other: RecentItem): boolean => other.kind === "message" && other.conversation === item.conversation;
+  const next = items.slice(at + 1).find(isOwn);
+  const until = next?.kind === "message" ? seqOf(next.id) : Infinity;
+  return marks.filter(
+    (mark) => mark.conversation === item.conversation && mark.afterSeq >= seqOf(item.id) && mark.afterSeq < until,
+  );
 }
 
 type Span = Pick<Recent, "since" | "before">;
@@ -160,6 +195,17 @@ async function readNewest(query: RecentQuery, refs: readonly ContextItem[], kind
     unread = unread.slice(0, -rowsAtOnce);
   }
   return { items, unread };
+}
+
+/** Messages of some roles, newest first, past the limit by at least one. */
+async function readByRole(query: RecentQuery, conversation: ConversationId, roles: readonly Role[]): Promise<Reading> {
+  const { store, since, before } = query;
+  const span = { conversation, since, ...(before === null ? {} : { before }), limit: refsMax, keep: "newest" } as const;
+  const found: Message[] = [];
+  for (const role of new Set(roles)) found.push(...(await store.messages({ ...span, role })));
+  const said = found.filter(({ text, aside }) => text.trim() !== "" && aside !== "note");
+  const newestFirst = said.toSorted((one, other) => other.seq - one.seq).map(messageToItem);
+  return { items: newestFirst, unread: [], isBounded: found.length >= refsMax };
 }
 
 /** Looks for messages by time alone, for a context whose times are not in order. */
@@ -294,9 +340,8 @@ async function refine(query: RecentQuery, newestFirst: readonly RecentItem[]): P
     left -= more;
     return true;
   };
-  // A leaf is replaced by its messages only if it also covers another time.
-  const isCoarse = (item: RecentItem): boolean => depthOf(item) > 0 || isVague(item, query);
-  return (await byFiner(query, newestFirst.toReversed(), isCoarse, fits)).toReversed();
+  // Deepest first, so that all of the span gets finer before the newest leaves become messages.
+  return (await byFiner(query, newestFirst.toReversed(), ({ kind }) => kind === "summary", fits)).toReversed();
 }
 
 /** Replaces items that reach beyond the span by their sources within it; a leaf only if that takes fewer tokens. */

@@ -6,6 +6,7 @@ import { messageName, parseMessageId } from "../../core/model/types.ts";
 import type { Conversation, ConversationId, FileId, Message, MessageId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
+import { marksAmong, type Mark } from "../../core/recall/marks.ts";
 import { bareName } from "../../format/conversations.ts";
 import { sectionsOf, type MessageSection } from "../../format/messages.ts";
 import { linesOf } from "../widgets/pane.ts";
@@ -45,6 +46,8 @@ export interface ShownMessage extends Pick<Message, "id" | "seq" | "role" | "at"
   readonly pieces: readonly ShownPiece[];
   readonly isWhole: boolean;
   readonly files: readonly FileId[];
+  /** What happened after it: a compaction, a reset, another model. */
+  readonly marks: readonly Mark[];
 }
 
 interface ShownPiece {
@@ -89,9 +92,16 @@ export const messagesAsks = {
 async function pageAround(store: Store, conversation: ConversationId, seq: number): Promise<MessagesPage> {
   const older = await read(store, conversation, { beforeSeq: seq, limit: pageSize + 1, keep: "newest" });
   const newer = await read(store, conversation, { afterSeq: seq - 1, limit: pageSize + 1 });
+  const messages = [...older.slice(-pageSize), ...newer.slice(0, pageSize)];
+  const marks = await marksAmong(store, messages);
   return {
     conversation: await nameOf(store, conversation),
-    messages: [...older.slice(-pageSize), ...newer.slice(0, pageSize)].map(shown),
+    messages: messages.map((message) =>
+      shown(
+        message,
+        marks.filter(({ afterSeq }) => afterSeq === message.seq),
+      ),
+    ),
     isFirst: older.length <= pageSize,
     isLast: newer.length <= pageSize,
   };
@@ -101,7 +111,7 @@ async function pageAround(store: Store, conversation: ConversationId, seq: numbe
 const charactersMax = 16_000;
 const piecesMax = 50;
 
-function shown(message: Message): ShownMessage {
+function shown(message: Message, marks: readonly Mark[]): ShownMessage {
   const { id, seq, role, at, tokens, aside } = message;
   const all = sectionsOf(message);
   let left = charactersMax;
@@ -112,7 +122,7 @@ function shown(message: Message): ShownMessage {
   });
   const length = all.reduce((sum, { text }) => sum + text.length, 0);
   const isWhole = all.length <= piecesMax && length <= charactersMax;
-  return { id, seq, role, at, tokens, aside, pieces, isWhole, files: fileIdsOf([message]) };
+  return { id, seq, role, at, tokens, aside, pieces, isWhole, files: fileIdsOf([message]), marks };
 }
 
 function linesIn(text: string): number {

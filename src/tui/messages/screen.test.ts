@@ -35,6 +35,7 @@ const message = (seq: number, ...lines: readonly string[]): ShownMessage => ({
   pieces: [{ kind: "said", lines: lines.length === 0 ? [`words of ${seq}`] : lines, count: Math.max(1, lines.length) }],
   isWhole: true,
   files: [],
+  marks: [],
 });
 
 const stretch = (from: number, to: number): readonly ShownMessage[] =>

@@ -7,6 +7,7 @@ import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText, type Blocks, type 
 import type { ShownMessage } from "./asks.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut, widthOf } from "../../format/width.ts";
+import { markWords } from "../../format/marks.ts";
 import { clockTime } from "../../format/times.ts";
 import type { Page } from "../../format/page.ts";
 
@@ -31,13 +32,14 @@ const markColumns = 2;
 const collapsedRows = 12;
 const expandedRows = 300;
 
-/** A heading, the text, and an empty line. Cached, since every key needs the same rows. */
+/** A heading, the text, and an empty line; below it what happened then. Cached, since every key needs the same rows. */
 const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) => readonly string[]) =>
   laidOutOnce((message: ShownMessage, page): readonly string[] => {
     const columns = Math.max(10, page.columns - markColumns);
     const soft = message.aside === null ? (text: string): string => text : page.paint.soft;
     const body = bodyOf(message, columns, page);
-    return [headRow(message, columns, page), ...body.map((text) => soft(`  ${text}`)), ""];
+    const marks = message.marks.flatMap((mark) => [page.paint.soft(cut(markWords(mark, page.zone), columns)), ""]);
+    return [headRow(message, columns, page), ...body.map((text) => soft(`  ${text}`)), "", ...marks];
   });
 const collapsedRowsOf = rowsOnce(collapsedBody);
 const expandedRowsOf = rowsOnce(expandedBody);
