@@ -136,6 +136,7 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   journal:
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
+  pins: "Standing instructions: a user's own words that stay in prompts when their message is no longer shown, with who pinned or unpinned them, and why.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",
@@ -299,6 +300,8 @@ const results: Readonly<Record<string, string>> = {
     "`since` and `before` as interpreted; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
   lcm_expand:
     "`items` with `kind`, `id`, `text`, `tokens`, `createdAt` and `conversationId`; `expandedSummaryIds`, `tokens` (charged to the grant), `leftOut`, `messagesBelow` (messages that were not requested) and `truncated`.",
+  lcm_pin:
+    "For pin and unpin: `message`, `words`, `saidAt`, `state`, `origin`, `reason` and `change`, the number that `lcm undo` takes. For list: `pins`, newest first.",
 };
 
 function toolsMarkdown(): string {

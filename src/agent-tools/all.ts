@@ -5,6 +5,7 @@ import { expandQueryTool } from "./expand-query.ts";
 import { expandTool } from "./expand.ts";
 import { grepTool } from "./grep.ts";
 import { recentTool } from "./recent.ts";
+import { pinTool } from "./pin.ts";
 import type { Tool } from "./define.ts";
 
-export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, expandTool];
+export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, expandTool, pinTool];

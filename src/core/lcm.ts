@@ -21,6 +21,7 @@ import type { Clock, Model, Store } from "./model/store.ts";
 import { builtInTemplates, type Templates } from "./prompts/summary.ts";
 import { grep } from "./recall/grep.ts";
 import { recent } from "./recall/recent.ts";
+import { findPins, pin, pinFound, planPin, planUnpin } from "./maintenance/pins.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
 import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./maintenance/rewrite.ts";
@@ -82,6 +83,14 @@ export interface Lcm {
   readonly expand: Bound<typeof expand>;
   /** Answers a question with citations before its deadline: by the model or a delegate, else the best excerpts. */
   readonly expandQuery: Bound<typeof expandQuery>;
+  /** Shows which words of a user's message would stay in prompts; throws if it is not the user's. */
+  readonly planPin: Bound<typeof planPin>;
+  readonly planUnpin: Bound<typeof planUnpin>;
+  /** Pins or unpins as planned. */
+  readonly pin: Bound<typeof pin>;
+  /** Finds standing instructions in messages that were stored before there were pins. */
+  readonly findPins: Bound<typeof findPins>;
+  readonly pinFound: Bound<typeof pinFound>;
   /** Lists the conversations to delete, their size, and what depends on them. */
   readonly planPrune: Bound<typeof planPrune>;
   /** Deletes as planned, after archiving if requested. Replans if one was written to; null if none is left. */
@@ -139,18 +148,7 @@ export function createLcm(given: LcmDeps): Lcm {
     import: importTranscript.bind(null, deps),
     ingest: ingest.bind(null, deps),
     export: exportTranscript.bind(null, store),
-    async assemble(conversation, { budget } = {}) {
-      const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
-      const { freshTailCount } = settings;
-      const tokens = promptBudget ?? promptBudgetDefault;
-      checkBudget(tokens);
-      return await assemble(store, {
-        conversation,
-        budget: tokens,
-        freshTailCount,
-        targetShare: targetShareOf(settings),
-      });
-    },
+    assemble: assembleWithin.bind(null, deps),
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: planCompaction.bind(null, deps),
     async compact(request) {
@@ -169,6 +167,11 @@ export function createLcm(given: LcmDeps): Lcm {
     recent: recent.bind(null, deps),
     expand: expand.bind(null, store),
     expandQuery: expandQuery.bind(null, deps),
+    planPin: planPin.bind(null, store),
+    planUnpin: planUnpin.bind(null, store),
+    pin: pin.bind(null, store),
+    findPins: findPins.bind(null, store),
+    pinFound: pinFound.bind(null, store),
     planPrune: planPrune.bind(null, store),
     prune: prune.bind(null, store),
     inspect: inspect.bind(null, store),
@@ -189,6 +192,19 @@ export function createLcm(given: LcmDeps): Lcm {
     undo: undo.bind(null, store),
     close: async () => await store.close(),
   };
+}
+
+async function assembleWithin(
+  { store, settings }: { readonly store: Store; readonly settings: Settings },
+  conversation: ConversationId,
+  { budget }: { readonly budget?: number } = {},
+): Promise<Assembly> {
+  const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
+  const { freshTailCount, pinsShare } = settings;
+  const tokens = promptBudget ?? promptBudgetDefault;
+  checkBudget(tokens);
+  const shares = { targetShare: targetShareOf(settings), pinsShare };
+  return await assemble(store, { conversation, budget: tokens, freshTailCount, ...shares });
 }
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */

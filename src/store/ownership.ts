@@ -20,6 +20,7 @@ const conditions = {
   compactions: own,
   journal: own,
   drafts: own,
+  pins: own,
   expansion_grants: null,
   model_usage: null,
   search_progress: null,

@@ -45,6 +45,7 @@ const textColumns: Readonly<Partial<Record<string, readonly string[]>>> = {
   transcript_entries: ["entry_key", "entry_key", "parent_key", "raw"],
   turns: ["turn_key"],
   journal: ["before_json", "after_json"],
+  pins: ["words", "reason"],
 };
 
 function* bytesOf(id: ConversationId): Script<number> {

@@ -265,6 +265,19 @@ export const tables = {
       conversation_id INTEGER NOT NULL,
       PRIMARY KEY (summary_id, basis, conversation_id)
     ) WITHOUT ROWID`,
+  /** Standing instructions. A new segment copies those of the one before, so a message may be of another conversation. */
+  pins: `
+    CREATE TABLE pins (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      message_id INTEGER NOT NULL,
+      words TEXT NOT NULL,
+      said_at TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('pinned', 'unpinned')),
+      origin TEXT NOT NULL CHECK (origin IN ('cue', 'model', 'person', 'agent')),
+      reason TEXT NOT NULL,
+      at TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, message_id)
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL
@@ -299,6 +312,8 @@ export const indexes = [
   `CREATE INDEX model_usage_provider_idx ON model_usage (provider, usage_id)`,
   `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
   `CREATE INDEX journal_change_idx ON journal (change_id)`,
+  `CREATE INDEX pins_newest_idx ON pins (conversation_id, said_at, message_id)`,
+  `CREATE INDEX pins_message_idx ON pins (message_id)`,
 ] as const;
 
 /** For people's own queries: these tables with the columns that the older program stored and we compute. */
