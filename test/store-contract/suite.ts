@@ -19,6 +19,7 @@ import { testManifest } from "./manifest.ts";
 import { testFix } from "./fix.ts";
 import { testMoved } from "./moved.ts";
 import { testOnce } from "./once.ts";
+import { testPins } from "./pins.ts";
 import { testRemove } from "./remove.ts";
 import { testSearch } from "./search.ts";
 import { testFileSearch } from "./search-files.ts";
@@ -53,6 +54,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testSearch(subject);
     testFileSearch(subject);
     testKeeping(subject);
+    testPins(subject);
     testArchive(subject);
     testRemove(subject);
   });

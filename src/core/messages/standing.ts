@@ -6,6 +6,7 @@
  */
 
 import type { Message, NewPin, Part, Role, Standing } from "../model/types.ts";
+import { isObject, parseObject } from "../base/json.ts";
 import { cues } from "./standing-cues.ts";
 
 /** Most sentences and characters of one message that are pinned. */
@@ -35,6 +36,13 @@ export function findStanding(message: { readonly role: Role; readonly parts: rea
   return { words: joinWords(found), reason: [...new Set(reasons)].join(", ") };
 }
 
+/** Whether it is text and nothing else. A tool result in a user's message has text too, and is kept whole beside it. */
+function isPlainText({ type, metadata, toolCallId }: Part): boolean {
+  if (type !== "text" || toolCallId !== null) return false;
+  const rest = metadata === null ? { type } : parseObject(metadata)["rest"];
+  return isObject(rest) && rest["type"] === "text";
+}
+
 /** What cues find in these messages. Those that were stored before there were pins get theirs when they are folded. */
 export const pinsIn = (messages: readonly Message[]): readonly NewPin[] =>
   messages.flatMap((message) => {
@@ -47,7 +55,7 @@ export const pinsIn = (messages: readonly Message[]): readonly NewPin[] =>
 export function ownText({ role, parts }: { readonly role: Role; readonly parts: readonly Part[] }): string | null {
   if (role !== "user") return null;
   // A tool result or an unknown block beside the words: whose words they are is not certain.
-  if (parts.some(({ type }) => type !== "text" && type !== "file")) return null;
+  if (!parts.every((part) => part.type === "file" || isPlainText(part))) return null;
   const text = parts.flatMap(({ type, text: own }) => (type === "text" && own !== null ? [own] : [])).join("\n");
   return text.trim() === "" || byProgram.test(text) ? null : text;
 }
