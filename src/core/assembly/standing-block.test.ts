@@ -60,7 +60,11 @@ async function onScene(test: (scene: Scene) => Promise<void>, config: object = {
 }
 
 const foldAll = async ({ lcm, id }: Scene) => await lcm.compact({ conversation: id, mode: "sweep", force: true });
-const frontOf = ([first]: readonly HostMessage[]): string => String(first?.["content"]);
+function frontOf([first]: readonly HostMessage[]): string {
+  const content = first?.["content"];
+  assert.ok(typeof content === "string");
+  return content;
+}
 const rule = user("Always answer in German.");
 
 describe("guarantee 36: standing instructions stay in the prompt", () => {
