@@ -358,11 +358,15 @@ describe("lcm_grep", () => {
     assert.equal(
       text,
       [
-        "2 matches, newest first.",
-        `${messageName(own.message)} · assistant · 2026-02-17 07:37 UTC`,
-        "> The secret is basalt, said the keeper.",
-        `${messageName(earlier.message)} · assistant · 2026-02-17 07:37 UTC · conversation ${earlier.id}`,
-        "> The secret is amber, said the keeper.",
+        "2 matches, newest first; times in UTC:",
+        ...[own, earlier].flatMap(({ id, secret }) => [
+          `msg_${id}-1 user 2026-02-17 07:37 (context)`,
+          "> What is the secret of this place?",
+          `msg_${id}-2 assistant 07:37`,
+          `> The secret is ${secret}, said the keeper.`,
+          `msg_${id}-3 user 07:37 (context)`,
+          "> Small talk number 0 about the weather.",
+        ]),
         "Only the descriptions of 2 large files were searched; set scope to files to search their contents.",
       ].join("\n"),
     );
@@ -388,7 +392,7 @@ describe("lcm_grep", () => {
     ]);
     assert.equal(details["total"], 2);
     assert.equal(details["truncated"], false);
-    const found = await call("lcm_describe", { id: /msg_\d+-\d+/.exec(text)?.[0] }, here());
+    const found = await call("lcm_describe", { id: /msg_\d+-\d+(?= assistant)/.exec(text)?.[0] }, here());
     assert.match(found.text, /basalt/);
   });
 
@@ -435,24 +439,25 @@ describe("lcm_grep", () => {
     const { text, details } = await call("lcm_grep", { pattern: "needle", tokenCap: 500 }, context);
     assert.ok(estimateTokens(text) <= 500, `${estimateTokens(text)} tokens`);
     const shown = matchesOf({ details }).length;
-    assert.ok(shown > 3 && shown < 50);
-    assert.match(text, new RegExp(`^${shown} of more than 50 matches, best first\\.\n`));
-    assert.match(text, /\nTokenCap 500 has no room for the others: raise tokenCap or narrow the search\.$/);
-    assert.doesNotMatch(text, /limit/, "a higher limit would not show more");
-    assert.deepEqual([details["total"], details["truncated"]], [50, true]);
+    assert.ok(shown > 3 && shown < 20);
+    assert.match(text, new RegExp(`^The ${shown} best matches; times in UTC:\n`));
+    assert.doesNotMatch(text, /limit|tokenCap/, "that there are more goes without saying");
+    assert.deepEqual([details["total"], details["truncated"]], [20, true]);
+    const newest = await call("lcm_grep", { pattern: "needle", sort: "recency" }, context);
+    assert.match(newest.text, /^The \d+ newest of more than 24 matches; times in UTC:\n/);
+    assert.match(newest.text, /\nTokenCap 600 has no room for the others: raise tokenCap or narrow the search\.$/);
     const whole = await call("lcm_grep", { pattern: "needle", limit: 10, tokenCap: 4_000 }, context);
-    assert.match(whole.text, /^The first 10 matches, best first\.\n/);
+    assert.match(whole.text, /^The 10 best matches; times in UTC:\n/);
     assert.match(whole.text, /\nMore than 10 matches; raise limit to see more, up to 200\.$/);
     const all = await call("lcm_grep", { pattern: "needle", limit: 60, tokenCap: 4_000 }, context);
-    assert.match(all.text, /^60 matches, best first\.\n/);
+    assert.match(all.text, /^60 matches, best first; times in UTC:\n/);
     assert.deepEqual([matchesOf(all).length, all.details["truncated"]], [60, false]);
     host.says(user("針".repeat(400)));
     await lcm.store.append(id, host.entries.map(toAppendable));
-    const none = await call("lcm_grep", { pattern: "針.+", tokenCap: 200 }, context);
-    assert.match(
-      none.text,
-      /^None of 1 match of this regular expression, newest first\.\nTokenCap 200 has no room for any of them: raise tokenCap/,
-    );
+    const cut = await call("lcm_grep", { pattern: "針.+", tokenCap: 200 }, context);
+    assert.match(cut.text, /^1 match of this regular expression, newest first; times in UTC:\n/);
+    assert.match(cut.text, /^> 針{20,}…$/m);
+    assert.ok(estimateTokens(cut.text) <= 200, cut.text);
   });
 
   it("does not let stored text pass for another match", async () => {
@@ -492,10 +497,10 @@ describe("lcm_grep", () => {
     assert.deepEqual([words.details["mode"], matchesOf(words)[0]?.["role"]], ["full_text", "assistant"]);
     const regex = await call("lcm_grep", { pattern: String.raw`keeper\.$` }, here());
     assert.deepEqual([regex.details["mode"], matchesOf(regex).length], ["regex", 2], regex.text);
-    assert.match(regex.text, /^2 matches of this regular expression, newest first\.\n/);
+    assert.match(regex.text, /^2 matches of this regular expression, newest first; times in UTC:\n/);
     const fallback = await call("lcm_grep", { pattern: "keeper.*secret|feldspar", scope: "messages" }, here());
     assert.equal(fallback.details["mode"], "full_text");
-    assert.match(fallback.text, /^\d+ matches, best first\./);
+    assert.match(fallback.text, /^\d+ matches, best first;/);
     assert.match(
       fallback.text,
       /^Nothing matches this as a regular expression; searched for the words "keeper secret feldspar" instead\.$/m,

@@ -16,7 +16,12 @@ export type Parameter = { readonly description: string } & (
     }
   | { readonly type: "integer"; readonly minimum: number; readonly maximum?: number; readonly default?: number }
   | { readonly type: "boolean"; readonly default?: boolean }
-  | { readonly type: "array"; readonly items: { readonly type: "string" }; readonly minItems: number }
+  | {
+      readonly type: "array";
+      readonly items: { readonly type: "string"; readonly description?: string };
+      readonly minItems: number;
+      readonly maxItems?: number;
+    }
 );
 
 export type Parameters = {
@@ -92,8 +97,9 @@ function meant(parameter: Parameter, value: unknown): unknown {
     case "boolean":
       return typeof value === "string" ? (booleans.get(plain(value)) ?? value) : value;
     case "array":
+      if (typeof value !== "string") return value;
       // Ids contain neither spaces nor commas, so a string can be split into ids.
-      return typeof value === "string" ? (value.match(/[^\s,;[\]"']+/g) ?? []) : value;
+      return parameter.items.description === undefined ? (value.match(/[^\s,;[\]"']+/g) ?? []) : [value];
     case "string": {
       const text = typeof value === "number" ? String(value) : value;
       if (typeof text !== "string") return text;
@@ -125,7 +131,7 @@ export function expectation(parameter: Parameter): string {
     case "boolean":
       return "true or false";
     case "array":
-      return "a list of summary ids";
+      return `a list of ${parameter.items.description ?? "summary ids"}${parameter.maxItems === undefined ? "" : `, at most ${parameter.maxItems}`}`;
     case "string":
       return parameter.enum === undefined ? "a non-empty string" : `one of ${parameter.enum.join(", ")}`;
   }
@@ -191,3 +197,14 @@ export const before = textOf("Include only what was said before this time, in th
 
 export const spanOf = (args: { readonly since?: string; readonly before?: string }, { clock }: Lcm) =>
   parseSpan(args, "UTC", clock.now(), "");
+
+/** For searches: one search for all of them finds much more than one wording alone. */
+export const also = {
+  type: "array",
+  items: { type: "string", description: "search words" },
+  minItems: 1,
+  maxItems: 5,
+  description:
+    "The same question in 2 or 3 other wordings, as the answer itself might say it: other words, names, identifiers, " +
+    "paths, error messages. What any of them finds is ranked together. Not for regular expressions.",
+} as const;

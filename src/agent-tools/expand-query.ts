@@ -5,7 +5,7 @@ import { messageName } from "../core/model/types.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
-import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
+import { allConversations, also, conversationId, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -32,6 +32,7 @@ export const expandQueryTool = defineTool({
     properties: {
       prompt: textOf("The question to answer, as a full sentence."),
       query: textOf("Keywords to search for the relevant passages. Default: the words of the prompt."),
+      also,
       summaryIds: {
         ...summaryIds,
         description: "The ids of summaries to read instead of searching, if you know which ones.",
@@ -62,7 +63,7 @@ export const expandQueryTool = defineTool({
   },
 });
 
-type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
+type Question = Pick<AskRequest, "prompt" | "query" | "also" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
 
 /** Answers within `expandTimeoutSeconds`, offering the delegate its tools. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {

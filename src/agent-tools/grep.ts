@@ -7,23 +7,27 @@ import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recal
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
-import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
-import { heading, quoteName } from "./text.ts";
+import { allConversations, also, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
 import { defineTool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { plural } from "../core/base/format.ts";
-
-const tokenCapDefault = 4_000;
+import { formatCount, plural } from "../core/base/format.ts";
+import { formatRange } from "../core/base/time.ts";
+import type { Passage } from "../core/recall/passages.ts";
+import { readPassages, readSummaryParts } from "../core/recall/read-passages.ts";
 
 export const grepTool = defineTool({
   name: "lcm_grep",
   label: "Search the conversation",
   description:
     "Search all stored messages, summaries and files, including those no longer in your context. Start here when you " +
-    "know a word, name, error or path. Each match has an id: pass it to lcm_describe to read the full text. For a " +
+    "know a word, name, error or path; pass 2 or 3 other wordings in also. Each match has an id: pass it to lcm_describe to read the full text. For a " +
     "question whose answer spans several passages, use lcm_expand_query.",
   audience: "agent",
-  example: { pattern: "database migration", limit: 10 },
+  example: {
+    pattern: "why did the database migration fail",
+    also: ["migrate schema error rollback", "lock timeout on orders"],
+  },
   parameters: {
     type: "object",
     required: ["pattern"],
@@ -31,6 +35,7 @@ export const grepTool = defineTool({
       pattern: textOf(
         'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains capitals).',
       ),
+      also,
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
@@ -53,8 +58,8 @@ export const grepTool = defineTool({
         type: "integer",
         minimum: 1,
         maximum: 200,
-        default: 50,
-        description: "Return at most this many matches.",
+        description:
+          "Return at most this many matches. Default: as many as fit; a few are shown at length, many in short.",
       },
       sort: {
         type: "string",
@@ -62,99 +67,181 @@ export const grepTool = defineTool({
         description:
           "How to order matches. Default: recency for regex, hybrid (relevance, favouring newer ones) for full_text.",
       },
-      tokenCap: { ...tokenCapOf("Limit the result to this many tokens."), minimum: 200, default: tokenCapDefault },
+      tokenCap: {
+        ...tokenCapOf("Limit the result to this many tokens. Default: the setting searchTokens (600)."),
+        minimum: 200,
+      },
     },
   },
   async run(args, context) {
     const { lcm, signal } = context;
-    const { tokenCap = tokenCapDefault, ...asked } = args;
+    const { tokenCap = lcm.settings.searchTokens, ...asked } = args;
     const reach = await reachOf(lcm.store, context.reader, args);
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
-    const result = await lcm.grep(
-      { ...asked, ...spanOf(args, lcm), reach },
+    const found = await lcm.grep(
+      { limit: matchesWithin(tokenCap), ...asked, ...spanOf(args, lcm), reach },
       { timeoutMs, ...(signal === undefined ? {} : { signal }) },
     );
-    const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
+    // Summaries beside messages are only named; alone they are what was found.
+    const result = found.hits.length > 0 ? found : { ...found, hits: found.summaries ?? [], summaries: [] };
     if (result.hits.length === 0) {
+      const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
       const lines = [
         await nothingFound(lcm, reach, args, result.caveats),
         ...caveats,
         ...otherWays(result, reach, context),
       ];
-      return { text: sentences(lines), details: detailsOf(result, 0, caveats) };
+      return { text: sentences(lines), details: detailsOf(result, nothingShown, caveats) };
     }
-    const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
-    const order = orders[args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency")];
+    const order = args.sort ?? (result.mode === "full_text" ? "hybrid" : "recency");
     const kind = args.mode === undefined && result.mode === "regex" ? " of this regular expression" : "";
-    const framed = (shown: number): Frame => frameOf(result, shown, { kind, order, tokenCap });
-    const longest = framed(1); // All blocks or none would need fewer words.
-    const room = tokenCap - estimateTokens(sentences([longest.head, ...longest.caveats]));
-    const shown = fitting(blocks, room);
-    const { head, caveats: left } = framed(shown);
+    const frame = { kind, order, tokenCap, isLimitAsked: args.limit !== undefined };
+    const longest = frameOf(result, longestShown, frame, context);
+    const shown = await showHits(
+      result,
+      tokenCap - estimateTokens(sentences([longest.head, ...longest.notes])),
+      context,
+    );
+    const count = result.hits.filter(({ id }) => shown.ids.has(id)).length;
+    const { head, notes } = frameOf(result, count, frame, context);
     return {
-      text: [sentences([head]), ...blocks.slice(0, shown), sentences(left)].filter((part) => part !== "").join("\n"),
-      details: detailsOf(result, shown, left),
+      text: [sentences([head]), ...shown.blocks, sentences(notes)].filter((part) => part !== "").join("\n"),
+      details: detailsOf(result, shown, notes),
     };
   },
 });
 
-interface Frame {
-  readonly head: string;
-  readonly caveats: readonly string[];
+/** As many matches as could be shown in short; more are not asked for. */
+const matchesWithin = (tokenCap: number): number => Math.min(200, Math.max(10, Math.ceil(tokenCap / 25)));
+
+/** What is shown of a result: blocks of text, and which hits they show. */
+interface ShownHits {
+  readonly blocks: readonly string[];
+  readonly ids: ReadonlySet<SearchHit["id"]>;
+  readonly passages: readonly Passage[];
 }
 
-/** What is said around the first matches: how many there are, and what was left out. */
-function frameOf(
-  { hits, caveats }: GrepResult,
-  shown: number,
-  { kind, order, tokenCap }: { readonly kind: string; readonly order: string; readonly tokenCap: number },
-): Frame {
-  const isLimited = caveats.some((caveat) => caveat.kind === "limit");
-  const matches = plural(hits.length, `match${kind}`, `matches${kind}`);
-  const found = isLimited ? `more than ${matches}` : matches;
-  const sentencesOf = (told: readonly SearchCaveat[]) => told.map((caveat) => caveatSentence(caveat, "arguments"));
-  if (shown === hits.length) {
-    return { head: `${isLimited ? "the first " : ""}${matches}, ${order}`, caveats: sentencesOf(caveats) };
-  }
-  // A higher limit would not show more.
-  const others = sentencesOf(caveats.filter((caveat) => caveat.kind !== "limit"));
-  const cut = `tokenCap ${tokenCap} has no room for ${shown === 0 ? "any of them" : "the others"}: raise tokenCap or narrow the search`;
-  return { head: `${shown === 0 ? "none" : shown} of ${found}, ${order}`, caveats: [cut, ...others] };
+const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [] };
+
+/** Messages as passages; summaries beside them are only named, since they repeat what messages say. */
+async function showHits(
+  { hits, summaries: beside = [] }: GrepResult,
+  tokens: number,
+  context: ToolContext,
+): Promise<ShownHits> {
+  const messages = hits.filter(({ kind }) => kind === "message");
+  const summaries = [...hits.filter((hit) => hit.kind === "summary"), ...beside];
+  const files = hits.filter((hit) => hit.kind === "file");
+  if (messages.length === 0)
+    return summaries.length === 0 ? showFiles(files, tokens, context) : await showSummaries(summaries, tokens, context);
+  const named = summaries.slice(0, tokens < manyTokens ? 1 : summariesNamed);
+  const line = named.length === 0 ? "" : summariesLine(named, context);
+  const left = tokens - (line === "" ? 0 : estimateTokens(line) + 1);
+  const { store } = context.lcm;
+  const groups = await readPassages(store, messages, { tokens: left, headingTokens: headingTokensOf(hits) });
+  const passages = groups.flat();
+  return {
+    blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
+    ids: new Set([...passages.filter((each) => !each.context).map(({ id }) => id), ...named.map(({ id }) => id)]),
+    passages,
+  };
 }
 
-const orders = { recency: "newest first", relevance: "most relevant first", hybrid: "best first" } as const;
+const manyTokens = 1_000;
+const summariesNamed = 3;
+type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
+type FileHit = Extract<SearchHit, { readonly kind: "file" }>;
 
-function fitting(blocks: readonly string[], tokens: number): number {
+function summariesLine(named: readonly SummaryHit[], { zone }: ToolContext): string {
+  const each = named.map(({ id, earliestAt, at }) => `${id} (${formatRange(earliestAt ?? at, at, zone)})`);
+  return `Summaries that match: ${each.join(", ")}.`;
+}
+
+async function showSummaries(hits: readonly SummaryHit[], tokens: number, context: ToolContext): Promise<ShownHits> {
+  const parts = await readSummaryParts(context.lcm.store, hits, {
+    tokens,
+    headingTokens: estimateTokens(hits.map((hit) => heading(context, summaryHead(hit))).toSorted(byLength)[0] ?? ""),
+  });
+  return {
+    ...nothingShown,
+    blocks: parts.map(({ hit, text }) => `${heading(context, summaryHead(hit))}\n${quote(text)}`),
+    ids: new Set(parts.map(({ hit }) => hit.id)),
+  };
+}
+
+const byLength = (one: string, other: string): number => other.length - one.length;
+
+const summaryHead = ({ id, depth, earliestAt, at, conversation }: SummaryHit) => ({
+  id,
+  what: [`summary, depth ${depth}`],
+  from: earliestAt ?? at,
+  to: at,
+  conversation,
+});
+
+function showFiles(hits: readonly FileHit[], tokens: number, context: ToolContext): ShownHits {
+  const blocks = hits.map(({ id, line, name, at: from, conversation, snippet }) => {
+    const what = name === null ? [] : [quoteName(name)];
+    return `${heading(context, { id: `${id} line ${line}`, what, from, conversation })}\n${quote(snippet)}`;
+  });
   let left = tokens;
   const cut = blocks.findIndex((block) => (left -= estimateTokens(block) + 1) < 0);
-  return cut < 0 ? blocks.length : cut;
+  const fitting = cut < 0 ? blocks.length : cut;
+  return {
+    ...nothingShown,
+    blocks: blocks.slice(0, fitting),
+    ids: new Set(hits.slice(0, fitting).map(({ id }) => id)),
+  };
 }
+
+interface Frame {
+  readonly head: string;
+  readonly notes: readonly string[];
+}
+
+interface Framing {
+  readonly kind: string;
+  readonly order: keyof typeof orders;
+  readonly tokenCap: number;
+  readonly isLimitAsked: boolean;
+}
+
+/** Any number of matches takes at most as many words as this one. */
+const longestShown = 188;
+/** With fewer matches than this, where else to look matters. */
+const fewMatches = 3;
+
+/** The lines around the matches: how many there are and in which order, and what was left out. */
+function frameOf({ hits, caveats }: GrepResult, shown: number, framing: Framing, { zone = "UTC" }: ToolContext): Frame {
+  const { kind, order, tokenCap, isLimitAsked } = framing;
+  const isLimited = caveats.some((caveat) => caveat.kind === "limit");
+  const isRanked = order === "hybrid" || order === "relevance";
+  const all = isLimited ? `more than ${formatCount(hits.length)}` : formatCount(hits.length);
+  const matches = (count: number): string => (count === 1 ? `match${kind}` : `matches${kind}`);
+  const isAll = shown >= hits.length && !isLimited;
+  const some = isRanked ? matches(shown) : `of ${all} ${matches(2)}`;
+  const head = isAll
+    ? `${plural(hits.length, `match${kind}`, `matches${kind}`)}, ${orders[order]} first`
+    : `the ${formatCount(shown)} ${orders[order]} ${some}`;
+  const isCut = shown < hits.length && (shown === 0 || isLimitAsked || !isRanked);
+  const room = `tokenCap ${tokenCap} has no room for ${shown === 0 ? "any of them" : "the others"}: raise tokenCap or narrow the search`;
+  const told = caveats.filter((caveat) => isWorthTelling(caveat, hits.length, isLimitAsked && !isCut));
+  return {
+    head: `${head}; times in ${zone}:`,
+    notes: [...(isCut ? [room] : []), ...told.map((caveat) => caveatSentence(caveat, "arguments"))],
+  };
+}
+
+/** That there are more matches goes without saying, unless a number was asked for; files matter if little was found. */
+function isWorthTelling({ kind }: SearchCaveat, matches: number, isLimitTold: boolean): boolean {
+  if (kind === "limit") return isLimitTold;
+  return kind !== "files" || matches < fewMatches;
+}
+
+const orders = { recency: "newest", relevance: "most relevant", hybrid: "best" } as const;
 
 const sentences = (lines: readonly string[]): string =>
   lines.map((line) => `${line.charAt(0).toUpperCase()}${line.slice(1)}${/[.:?]$/.test(line) ? "" : "."}`).join("\n");
-
-function headOf(hit: SearchHit) {
-  const { conversation, at: from } = hit;
-  switch (hit.kind) {
-    case "message":
-      return { id: messageName(hit.id), what: [hit.role], from, conversation };
-    case "summary":
-      return {
-        id: hit.id,
-        what: [`summary, depth ${hit.depth}`],
-        from: hit.earliestAt ?? from,
-        to: from,
-        conversation,
-      };
-    case "file":
-      return {
-        id: `${hit.id} line ${hit.line}`,
-        what: hit.name === null ? [] : [quoteName(hit.name)],
-        from,
-        conversation,
-      };
-  }
-}
 
 type Searched = Pick<GrepRequest, "scope" | "since" | "before">;
 
@@ -194,14 +281,28 @@ function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContex
   ];
 }
 
-function detailsOf({ hits, caveats, mode }: GrepResult, shown: number, sentences: readonly string[]): JsonObject {
+function detailsOf(
+  { hits, summaries = [], caveats, mode }: GrepResult,
+  { ids, passages }: ShownHits,
+  notes: readonly string[],
+): JsonObject {
+  const shown = hits.filter(({ id }) => ids.has(id));
   const isCut = caveats.some((caveat) => caveat.kind === "limit" || isUnfinished(caveat));
   return {
-    matches: hits.slice(0, shown).map(matchOf),
+    passages: passages.map(({ id, conversation, role, at, text, context, isWhole }) => ({
+      id: messageName(id),
+      conversationId: conversation,
+      role,
+      at,
+      text,
+      context,
+      isWhole,
+    })),
+    matches: [...shown, ...summaries.filter(({ id }) => ids.has(id))].map(matchOf),
     total: hits.length,
     mode,
-    caveats: sentences,
-    truncated: isCut || shown < hits.length,
+    caveats: notes,
+    truncated: isCut || shown.length < hits.length,
   };
 }
 

@@ -4,12 +4,15 @@
  */
 
 import type { Expanded } from "../core/recall/expand.ts";
-import { messageName, type ConversationId } from "../core/model/types.ts";
+import { messageName, type ConversationId, type MessageId } from "../core/model/types.ts";
+import type { SearchHit } from "../core/model/store.ts";
+import type { Passage } from "../core/recall/passages.ts";
+import { estimateTokens } from "../core/base/tokens.ts";
 import type { AskProgress } from "../core/recall/ask-types.ts";
 import type { RecentItem } from "../core/recall/recent.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import type { ToolContext } from "./define.ts";
-import { formatRange, type Timestamp } from "../core/base/time.ts";
+import { formatRange, wallTime, type Timestamp } from "../core/base/time.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 
 const nameCharsMax = 80;
@@ -32,6 +35,30 @@ export function heading(
   const when = from === null ? [] : [formatRange(from, to ?? from, zone)];
   const where = conversation === reader.conversation ? [] : [`conversation ${conversation}`];
   return [id, ...what, ...when, ...where].join(" · ");
+}
+
+/** Messages that belong together: a line above each (the date only where it changes), then its text. */
+export function passageGroup(context: ToolContext, group: readonly Passage[]): string {
+  let day = "";
+  const blocks = group.map((passage) => {
+    const { date, time } = wallTime(passage.at, context.zone ?? "UTC");
+    const when = date === day ? time : `${date} ${time}`;
+    day = date;
+    return `${passageHead(passage, when)}\n${quote(passage.text)}`;
+  });
+  return blocks.join("\n");
+}
+
+/** `msg_1-42 user 2026-02-17 15:30`. The id names the conversation. */
+const passageHead = ({ id, role, context }: Pick<Passage, "id" | "role" | "context">, when: string): string =>
+  `${messageName(id)} ${role} ${when}${context ? " (context)" : ""}`;
+
+/** Tokens of the longest heading that these hits can have. */
+export function headingTokensOf(hits: readonly SearchHit[]): number {
+  const longest = hits.reduce((most, hit) => (hit.kind === "message" ? Math.max(most, hit.id) : most), 0);
+  return (
+    estimateTokens(passageHead({ id: longest as MessageId, role: "assistant", context: true }, "2026-02-17 15:30")) + 1
+  );
 }
 
 /** A summary or message under its heading, with as much of its text as was read. */

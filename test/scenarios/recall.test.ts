@@ -9,6 +9,7 @@ import { isAbsolute, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readKeyFacts } from "../../src/cli/demo/five-weeks.ts";
 import type { KeyFact } from "../../src/cli/demo/five-weeks.ts";
+import { packageFolder } from "../../src/package.ts";
 import { holds } from "../../src/cli/demo/recollect.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
@@ -345,6 +346,11 @@ describe("lcm ask with a model", () => {
 
 // ── An agent ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Written by a model that saw only the questions. */
+const rewordings: Readonly<Record<string, readonly string[]>> = JSON.parse(
+  readFileSync(join(packageFolder(), "demo", "key-facts-also.json"), "utf8"),
+);
+
 /** What a small local model accepts, as in the demo. */
 const promptBudget = 16_000;
 
@@ -376,16 +382,7 @@ describe("an agent with its prompt and the tools", () => {
   });
 });
 
-/**
- * Other words for what it looks for. A model knows them; the script lists them where a question shares none with its
- * answer.
- */
-const otherWords: ReadonlyMap<string, string> = new Map([
-  ["When is the journey, and why not earlier?", "dates of the journey to Japan"],
-  ["Which herb does she not like?", "food that somebody hates, cannot stand or does not eat"],
-]);
-
-/** Searches for the question's words, then asks the question, then searches for other words or reads the best hit. */
+/** Searches for the question's words, then asks the question, then searches again with other wordings. */
 async function callsUntil(context: ToolContext, fact: KeyFact): Promise<number | null> {
   const { question } = fact;
   const call = async (name: string, args: object): Promise<string> => {
@@ -396,9 +393,6 @@ async function callsUntil(context: ToolContext, fact: KeyFact): Promise<number |
   const found = await call("lcm_grep", { pattern: question, mode: "full_text" });
   if (holds(found, fact)) return 1;
   if (holds(await call("lcm_expand_query", { query: question, prompt: question }), fact)) return 2;
-  const pattern = otherWords.get(question);
-  const [id] = /^(?:msg|sum|file)_[\w-]+/m.exec(found) ?? [];
-  const last =
-    pattern === undefined ? await call("lcm_describe", { id }) : await call("lcm_grep", { pattern, mode: "full_text" });
-  return holds(last, fact) ? 3 : null;
+  const also = rewordings[question];
+  return holds(await call("lcm_grep", { pattern: question, also, tokenCap: 2_000 }), fact) ? 3 : null;
 }

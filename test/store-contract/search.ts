@@ -49,6 +49,55 @@ export function testSearch(subject: StoreUnderTest): void {
       }
     });
 
+    it("narrows a search to roles, and to what is after and before a message, in every mode and order", async (scene) => {
+      const { store, talk, host } = scene;
+      for (let index = 0; index < 30; index++) {
+        host.says(user(`quoll question ${index}`));
+        host.says({ role: "assistant", content: `quoll answer ${index}` });
+      }
+      await deliver(store, talk, host);
+      const messages = await store.messages({ conversation: talk.id });
+      const [after, before] = [messages[10], messages[17]];
+      assert.ok(after !== undefined && before !== undefined);
+      for (const isIndexed of [false, true]) {
+        if (isIndexed) while ((await store.index(1_000)) > 0);
+        for (const mode of ["full_text", "regex"] as const)
+          for (const sort of ["recency", "oldest", "relevance", "hybrid"] as const) {
+            const found = async (more: Partial<SearchRequest>) =>
+              (await store.search(ask("quoll", { mode, sort, limit: 60, ...more }))).hits.map(({ id }) => id);
+            const ids = async (more: Partial<SearchRequest>) =>
+              (await found(more)).map(Number).toSorted((a, b) => a - b);
+            const users = messages.filter(({ role }) => role === "user").map(({ id }) => id);
+            assert.deepEqual(await ids({ roles: ["user"] }), users);
+            assert.equal((await found({ roles: ["user", "assistant"] })).length, 60);
+            assert.deepEqual(await found({ roles: ["tool"] }), []);
+            const between: Partial<SearchRequest> = { afterId: after.id, beforeId: before.id };
+            assert.deepEqual(
+              await ids(between),
+              messages.slice(11, 17).map(({ id }) => id),
+            );
+            assert.deepEqual(await ids({ ...between, roles: ["user"] }), [
+              messages[12]?.id,
+              messages[14]?.id,
+              messages[16]?.id,
+            ]);
+          }
+      }
+    });
+
+    it("oldest puts the first matches first, over all conversations", async ({ store }) => {
+      while ((await store.index(1_000)) > 0);
+      for (const mode of ["full_text", "regex"] as const) {
+        const search = async (sort: SearchRequest["sort"], limit: number) =>
+          (await store.search(ask("pangolin", { mode, sort, limit, scope: "messages" }))).hits.map(
+            ({ at: time }) => time,
+          );
+        const newest = await search("recency", 50);
+        assert.deepEqual(await search("oldest", 50), newest.toReversed());
+        assert.deepEqual(await search("oldest", 3), newest.toReversed().slice(0, 3));
+      }
+    });
+
     it("reports large texts in files as not searched, where they belong to the searched conversations", async (scene) => {
       const { store, ids } = scene;
       const [north, south] = ids.map((id) => id as ConversationId);

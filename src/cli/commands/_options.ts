@@ -156,3 +156,9 @@ export function seconds(text: string): number {
   if (value > 0 && value <= 3_600) return value;
   throw new InvalidArgumentError("Expected a number of seconds, more than 0 and up to 3600.");
 }
+
+/** Collects the values of a repeatable option. */
+export const collected = (value: string, before?: unknown): readonly string[] => [
+  ...(Array.isArray(before) ? before : []),
+  value,
+];

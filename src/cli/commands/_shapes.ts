@@ -71,6 +71,7 @@ export const caveats = list(
     object({ kind: oneOf("time"), timeoutMs: whole, scanned: whole, of: whole }),
     object({ kind: oneOf("newest_ranked"), ranked: whole }),
     object({ kind: oneOf("partial_match"), missing: list(text) }),
+    object({ kind: oneOf("corrected"), words: list(object({ from: text, to: text })) }),
     object({ kind: oneOf("as_words"), words: text }),
     object({ kind: oneOf("files", "unreadable"), files: whole }),
     object({ kind: oneOf("unindexed"), rows: whole }),

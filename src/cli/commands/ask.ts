@@ -7,7 +7,15 @@ import { askWithin } from "../../agent-tools/expand-query.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { providerOptions, seconds, tokensMax, wholeNumber, type OptionsOf, type OptionTable } from "./_options.ts";
+import {
+  collected,
+  providerOptions,
+  seconds,
+  tokensMax,
+  wholeNumber,
+  type OptionsOf,
+  type OptionTable,
+} from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
 import { about, flag, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { caveats } from "./_shapes.ts";
@@ -16,11 +24,10 @@ import { plural } from "../../core/base/format.ts";
 import { facts } from "../../format/table.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
-const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
-
 const flags = {
   query: ["--query <words>", "search for these words instead of those in the question"],
-  summary: ["--summary <id>", "read below this summary instead of searching; repeatable", collect],
+  summary: ["--summary <id>", "read below this summary instead of searching; repeatable", collected],
+  also: ["--also <words>", "search for this wording too; repeatable, up to 5", collected],
   ...reachOptions,
   maxTokens: [
     "--max-tokens <n>",
@@ -96,13 +103,14 @@ async function ask(session: Session, options: AskOptions, ...words: readonly str
 }
 
 async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions) {
-  const { query, summary, maxTokens, tokens: tokenCap } = options;
+  const { query, summary, also, maxTokens, tokens: tokenCap } = options;
   const question = {
     prompt,
     reach: async () =>
       summary !== undefined && isAnywhere(options) ? await everywhere(lcm) : await reachFor(lcm, options),
     ...(summary === undefined ? { query: query ?? prompt } : { summaryIds: summaryIdsOf(summary) }),
     ...(query === undefined ? {} : { query }),
+    ...(also === undefined ? {} : { also }),
     ...(maxTokens === undefined ? {} : { maxTokens }),
     ...(tokenCap === undefined ? {} : { tokenCap }),
   };

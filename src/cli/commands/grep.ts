@@ -9,23 +9,26 @@ import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
-import { either, list, maybe, object, oneOf, real, text, time, whole } from "./_json.ts";
+import { about, either, list, maybe, object, oneOf, real, text, time, whole } from "./_json.ts";
 import { caveats, role } from "./_shapes.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, withLcm, type Session } from "./_session.ts";
-import { seconds, wholeNumber } from "./_options.ts";
+import { collected, seconds, wholeNumber } from "./_options.ts";
 import { formatCount, listed, plural } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
 const hitFields = { conversation: whole, snippet: text, at: time, score: real };
 
+const summary = object({ kind: oneOf("summary"), id: text, depth: whole, earliestAt: maybe(time), ...hitFields });
+
 const json = object({
   hits: list(
     either(
       object({ kind: oneOf("message"), id: whole, role, seq: whole, ...hitFields }),
-      object({ kind: oneOf("summary"), id: text, depth: whole, earliestAt: maybe(time), ...hitFields }),
+      summary,
       object({ kind: oneOf("file"), id: text, name: maybe(text), line: whole, ...hitFields }),
     ),
   ),
+  "summaries?": about(list(summary), "the best few that match, with scope both"),
   caveats,
   mode: oneOf("full_text", "regex"),
   searched: object({ conversations: whole, "messages?": whole, "summaries?": whole }),
@@ -40,6 +43,7 @@ export const grepCommand = defineCommand({
     "if it is clearly one, it is a JavaScript regular expression, case-insensitive unless it contains capital letters.",
   arguments: [["<pattern...>", "what to search for; quotes are optional, and a word that begins with - goes after --"]],
   options: {
+    also: ["--also <words>", "search for this wording too and rank both together; repeatable, up to 5", collected],
     regex: ["-e, --regex", "treat the pattern as a regular expression"],
     fullText: ["--full-text", "treat the pattern as words, whatever it looks like"],
     ...reachOptions,
@@ -66,6 +70,7 @@ export const grepCommand = defineCommand({
   examples: [
     ["lcm grep database migration", "both words, best match first"],
     [`lcm grep '"rate limit"' --since 7d`, "a phrase, in the last week"],
+    ["lcm grep why is login slow --also 'oauth timeout'", "also in other words"],
     [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
     ["lcm grep 東京 --json", "as JSON"],
   ],
@@ -79,6 +84,7 @@ export const grepCommand = defineCommand({
     return await withLcm(session, "search", async (lcm) => {
       const request: GrepRequest = {
         pattern,
+        ...(options.also === undefined ? {} : { also: options.also }),
         ...(mode === undefined ? {} : { mode }),
         scope: options.scope,
         reach: await reachFor(lcm, options),
@@ -97,7 +103,7 @@ export const grepCommand = defineCommand({
       if (session.json) session.printJson(json, { ...result, searched });
       else print(session, request, result, searched);
       // A search that timed out without a hit has not answered the question.
-      if (result.hits.length > 0) return exitOk;
+      if (result.hits.length + (result.summaries?.length ?? 0) > 0) return exitOk;
       return result.caveats.some(({ kind }) => kind === "time") ? exitUnavailable : exitFindings;
     });
   },
@@ -124,7 +130,8 @@ async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<
 const isThere = (conversation: Conversation | null): conversation is Conversation => conversation !== null;
 
 function print(session: Session, request: GrepRequest, result: GrepResult, searched: Extent): void {
-  const { hits, caveats, mode } = result;
+  const { caveats, mode } = result;
+  const hits = [...result.hits, ...(result.summaries ?? [])];
   const highlight = createHighlighter(session, request.pattern, mode);
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);

@@ -20,7 +20,8 @@ export const excerpt = (text: string, match: TextRange, width: number): string =
 export const passage = (text: string, match: TextRange, width: number): string =>
   cutAround(text, match, width, inLines);
 
-interface TextRange {
+/** A part of a text: from one character up to, not including, another. */
+export interface TextRange {
   readonly from: number;
   readonly to: number;
 }
@@ -28,7 +29,7 @@ interface TextRange {
 const onOneLine = (piece: string): string => piece.replace(blanksAndControls, " ");
 
 /** Without trailing blanks, and with at most one empty line in a row. */
-const inLines = (piece: string): string =>
+export const inLines = (piece: string): string =>
   piece
     .replace(lineEnds, "\n")
     .replace(controls, " ")

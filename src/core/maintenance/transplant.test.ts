@@ -197,8 +197,10 @@ describe("transplanting", () => {
       await store.rewrite({ summary: plan.summaries[0] ?? "sum_0", revision: 0 }, summary("repaired"));
       await lcm.transplant(plan);
       assert.deepEqual((await shownTexts(store, target.id)).slice(0, 3), ["repaired", "leaf 2", "t 0 at some length"]);
-      const find = async (pattern: string) =>
-        (await lcm.grep({ pattern, mode: "full_text", reach: only(target.id) })).hits.length;
+      const find = async (pattern: string): Promise<number> => {
+        const { hits, summaries = [] } = await lcm.grep({ pattern, mode: "full_text", reach: only(target.id) });
+        return hits.length + summaries.length;
+      };
       assert.deepEqual([await find("repaired"), await find("s 3")], [1, 1]);
       while ((await store.index(1_000)) > 0);
       assert.deepEqual([await find("repaired"), await find("s 3")], [1, 1]);

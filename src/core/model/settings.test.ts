@@ -44,6 +44,7 @@ const added = {
   spendCeilingCalls: ["LCM_SPEND_CEILING_CALLS", 120],
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
+  searchTokens: ["LCM_SEARCH_TOKENS", 600],
   searchTimeoutSeconds: ["LCM_SEARCH_TIMEOUT_SECONDS", 10],
   durability: ["LCM_DURABILITY", "auto"],
 } as const;

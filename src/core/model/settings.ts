@@ -167,6 +167,10 @@ export const settings = {
     sentence: "Seconds after which an expansion query answers with what it has found.",
     why: "A local model can take many times as long as a hosted one.",
   }),
+  searchTokens: integer(600, [200, 50_000], {
+    sentence: "Maximum tokens of what `lcm_grep` returns, unless a call names another number.",
+    why: "A model with little room for tool results wants less, and one that pays for every call wants more.",
+  }),
   searchTimeoutSeconds: integer(10, [1, timeoutSecondsMax], {
     sentence: "Seconds after which a search stops and reports how far it got.",
     why: "The same search can take a hundred times longer on a large database and a slow disk.",

@@ -11,6 +11,8 @@ export interface AskRequest {
   readonly prompt: string;
   /** Search words; with `summaryIds`, they rank what lies below those summaries instead. */
   readonly query?: string;
+  /** The question in other words, up to 5; searched together with it. */
+  readonly also?: readonly string[];
   readonly summaryIds?: readonly SummaryId[];
   /** Limit of the answer. */
   readonly maxTokens?: number;

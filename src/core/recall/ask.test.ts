@@ -179,11 +179,12 @@ describe("a question", () => {
     const given = await ask({ maxTokens: 300 });
     assert.ok(holdsAnswer(given) && estimateTokens(given.answer) <= 300);
     assert.ok(given.answer.includes(`· ${messageName(answer)}`));
-    assert.match(given.answer, /^\[2026-02-17 \d\d:\d\d UTC · tool · msg_\d+-\d+ · in sum_[0-9a-f]{16}\]\n> /);
+    assert.match(given.answer, /^\[2026-02-17 \d\d:\d\d UTC · user · msg_\d+-\d+ · in sum_[0-9a-f]{16}\]\n> /);
     assert.match((await ask({ maxTokens: 300, zone: "Asia/Tokyo" })).answer, /^\[2026-02-17 16:\d\d Asia\/Tokyo · /);
-    assert.deepEqual([given.by, given.partial, given.truncated], ["excerpts", "no model was used", true]);
+    assert.deepEqual([given.by, given.partial, given.truncated], ["excerpts", "no model was used", false]);
     assert.ok(given.citedMessages.includes(answer) && leaf !== null && given.citedIds.includes(leaf));
-    await allRevoked(2);
+    assert.ok((await ask({ maxTokens: 100 })).truncated);
+    await allRevoked(3);
   });
 
   it("is answered from messages that are not summarised yet", async () => {

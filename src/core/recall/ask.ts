@@ -21,7 +21,7 @@ import type { Json } from "../base/json.ts";
 import { timeAfter } from "../base/time.ts";
 import { plural } from "../base/format.ts";
 import { delegatePrompt } from "../prompts/delegate.ts";
-import { mergeSearches, type Leads } from "./fusion.ts";
+import { leadsOf, type Leads } from "./leads.ts";
 
 interface AskDeps {
   readonly store: Store;
@@ -154,6 +154,8 @@ async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Pro
 /** Share of the tokens spent on the first reading if the delegate has tools to read more. */
 const seedShare = 0.6;
 const hitsMax = 200;
+/** How many wordings a search takes beside its pattern. */
+const alsoMax = 5;
 const patternWordsMax = 64;
 const shortened = (text: string): string => text.trim().split(/\s+/).slice(0, patternWordsMax).join(" ");
 const hasWords = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
@@ -163,22 +165,22 @@ async function lookFor(deps: AskDeps, request: AskRequest, reach: Reach, inquiry
   const { signal, query = "" } = request;
   // Quotes mean an exact phrase in a query, but not in a question.
   const question = shortened(request.prompt.replace(/["“”]/g, " "));
-  const wanted = query.trim() === request.prompt.trim() ? [question] : [shortened(query), question];
+  const asked = query.trim() === request.prompt.trim() ? [question] : [shortened(query), question];
+  const wanted = [...asked, ...(request.also ?? []).map(shortened)];
   const telling = [...new Set(wanted)].filter(hasWords);
   // A pattern without words is passed on, so that the search reports the error.
-  const patterns = telling.length > 0 ? telling : wanted.slice(0, 1);
+  const patterns =
+    telling.length > 0 ? telling.slice(0, 1 + Math.max(alsoMax, request.also?.length ?? 0)) : wanted.slice(0, 1);
   inquiry.stage = "searching";
   inquiry.report({ kind: "searching", query });
   const timeoutMs = Math.min(settings.searchTimeoutSeconds * 1_000, Math.ceil(request.timeoutMs / 2));
-  const results = await Promise.all(
-    patterns.map(async (pattern) => {
-      const best = { pattern, mode: "full_text", scope: "both", sort: "relevance", limit: hitsMax } as const;
-      const within = reach.conversations === null ? {} : { conversations: reach.conversations };
-      return await store.search({ ...best, ...within }, { timeoutMs, ...(signal && { signal }) });
-    }),
-  );
-  inquiry.caveats = caveatsOf(results.map(({ caveats }) => caveats));
-  const leads: Leads = mergeSearches(results.map(({ hits }) => hits));
+  const [pattern = "", ...also] = patterns;
+  const best = { pattern, also, mode: "full_text", scope: "both", sort: "relevance", limit: hitsMax } as const;
+  const within = reach.conversations === null ? {} : { conversations: reach.conversations };
+  const result = await store.search({ ...best, ...within }, { timeoutMs, ...(signal && { signal }) });
+  // More matches than the limit are expected here.
+  inquiry.caveats = result.caveats.filter(({ kind }) => kind !== "limit");
+  const leads: Leads = leadsOf(result);
   inquiry.excerpts = snippetsOf(leads);
   const excerpts = await withLeaves(store, inquiry.excerpts);
   inquiry.excerpts = excerpts;
@@ -196,18 +198,6 @@ function unsearched({ caveats }: Inquiry): string | null {
   const files = caveats.reduce((sum, caveat) => (caveat.kind === "files" ? caveat.files : sum), 0);
   if (isOpen) return "not everything could be searched";
   return files === 0 ? null : `the contents of ${plural(files, "large file")} were not searched`;
-}
-
-/** Each kind once. More matches than the limit are expected here, and so are words of the question that match nothing. */
-function caveatsOf(searches: readonly (readonly SearchCaveat[])[]): readonly SearchCaveat[] {
-  const kept = new Map<SearchCaveat["kind"], SearchCaveat>();
-  for (const [at, caveats] of searches.entries()) {
-    for (const caveat of caveats) {
-      const isExpected = caveat.kind === "limit" || (at > 0 && caveat.kind === "partial_match");
-      if (!isExpected && !kept.has(caveat.kind)) kept.set(caveat.kind, caveat);
-    }
-  }
-  return [...kept.values()];
 }
 
 /** Deep enough to reach the messages below any summary. */

@@ -9,13 +9,16 @@ import type { Store } from "../model/store.ts";
 import { quote } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatTimestamp } from "../base/time.ts";
-import { rankOffset, type Leads, type MessageHit } from "./fusion.ts";
+import type { Leads, MessageHit } from "./leads.ts";
 
 /** Text that was read or is a search snippet; a lower rank is more relevant. */
 export type Excerpt = Expanded & {
   /** The leaf that covers a message; null if none does. */
   readonly leaf: SummaryId | null;
 };
+
+/** Flattens the first ranks. */
+const rankOffset = 10;
 
 /** Search snippets as excerpts, for when nothing more can be read. */
 export function snippetsOf({ messages, summaries }: Leads): readonly Excerpt[] {

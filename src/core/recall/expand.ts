@@ -184,18 +184,19 @@ async function scoresOf(store: Store, roots: readonly Summary[], query: string):
     .map(({ latestAt }) => latestAt ?? "")
     .toSorted()
     .at(-1);
-  const { hits } = await store.search({
+  const asked = {
     pattern: query,
     mode: "full_text",
-    scope: "both",
     sort: "relevance",
     limit: 200,
     conversations,
     around: roots.map(({ id }) => id),
     ...(since !== undefined && isTimestamp(since) ? { since } : {}),
     ...(until !== undefined && isTimestamp(until) ? { before: timeAfter(until, 1) } : {}),
-  });
-  return new Map(hits.flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
+  } as const;
+  const scopes = ["messages", "summaries"] as const;
+  const found = await Promise.all(scopes.map(async (scope) => (await store.search({ ...asked, scope })).hits));
+  return new Map(found.flat().flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
 }
 
 /** Best first, without irrelevant items; all items in order if none is relevant. */

@@ -8,6 +8,8 @@ import { formatCount, plural } from "../base/format.ts";
 
 export interface GrepRequest {
   readonly pattern: string;
+  /** The same question in other words, up to 5; only for words. */
+  readonly also?: readonly string[];
   /** Without it the pattern is words, or a regular expression if it is clearly one. */
   readonly mode?: SearchRequest["mode"];
   readonly scope?: SearchRequest["scope"];
@@ -33,7 +35,10 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
     ...(await store.search({ ...search, pattern, mode: "full_text", sort: request.sort ?? "hybrid" }, limits)),
     mode: "full_text",
   });
-  const isRegex = request.mode === undefined ? isClearlyRegex(request.pattern) : request.mode === "regex";
+  const { also = [] } = request;
+  // Wordings are words, so the pattern is too unless the caller says otherwise; the store refuses that combination.
+  const isRegex =
+    request.mode === undefined ? also.length === 0 && isClearlyRegex(request.pattern) : request.mode === "regex";
   if (!isRegex) return await byWords(request.pattern);
 
   const mode = "regex";
@@ -44,8 +49,8 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
   const words = wordsIn(request.pattern);
   const isFinal = request.mode !== undefined || words === "" || exact.hits.length > 0;
   if (isFinal || exact.caveats.some(({ kind }) => kind === "time")) return exact;
-  const { hits, caveats } = await byWords(words);
-  return { hits, caveats: [{ kind: "as_words", words }, ...caveats], mode: "full_text" };
+  const { caveats, ...found } = await byWords(words);
+  return { ...found, caveats: [{ kind: "as_words", words }, ...caveats] };
 }
 
 function checked(request: GrepRequest): Omit<SearchRequest, "mode" | "sort"> {
@@ -61,6 +66,7 @@ function checked(request: GrepRequest): Omit<SearchRequest, "mode" | "sort"> {
   const { conversations } = request.reach;
   return {
     pattern: request.pattern,
+    ...(request.also === undefined ? {} : { also: request.also }),
     scope: request.scope ?? "both",
     limit,
     ...(conversations === null ? {} : { conversations }),
@@ -137,6 +143,10 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
     case "files": {
       const inside = surface === "flags" ? "pass --scope files" : "set scope to files";
       return `only the descriptions of ${plural(caveat.files, "large file")} were searched; ${inside} to search ${caveat.files === 1 ? "its" : "their"} contents`;
+    }
+    case "corrected": {
+      const pairs = caveat.words.map(({ from, to }) => ({ from: `"${from}"`, to: `"${to}"` }));
+      return `no match for ${pairs.map(({ from }) => from).join(", ")}; showing ${pairs.map(({ to }) => to).join(", ")}`;
     }
     case "as_words":
       return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;

@@ -7,17 +7,21 @@ import type { TextRange } from "./rank.ts";
 import { compilePattern, type Pattern } from "./regex.ts";
 import { runUntil } from "./run-until.ts";
 import {
+  byRecency,
   messages,
   openScope,
   recalledLast,
   rowsIn,
+  rowsNeeded,
   searchedText,
+  takeOldest,
   takeSpans,
+  toResult,
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
-import type { Script } from "../script.ts";
+import type { Row, Script } from "../script.ts";
 
 export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);
@@ -25,15 +29,26 @@ export function* searchByRegex(request: SearchRequest, deadline: Deadline): Scri
   const timeoutMs = timeoutMsOf(deadline);
   const scope = yield* openScope(request);
   const scans: Scan[] = [];
-  for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope.filter, pattern, { limit, deadline }));
-  const hits = inOrder(scans.flatMap((scan) => scan.hits));
+  const isOldest = request.sort === "oldest";
+  for (const corpus of scope.corpora)
+    scans.push(
+      yield* (isOldest ? scanOldest : scanRows)(corpus, scope.filter, pattern, {
+        limit: rowsNeeded(request),
+        deadline,
+      }),
+    );
+  const hits = inOrder(
+    scans.flatMap((scan) => scan.hits),
+    isOldest,
+  );
   const total = (of: "scanned" | "rows"): number => scans.reduce((sum, scan) => sum + scan[of], 0);
 
   const caveats: SearchCaveat[] = [];
-  if (hits.length > limit) caveats.push({ kind: "limit", limit });
+  const { isLimited, ...result } = toResult(hits, request, ({ row, range }) => toSearchHit(row, range, 0));
+  if (isLimited) caveats.push({ kind: "limit", limit });
   if (scans.some((scan) => scan.endedLate))
     caveats.push({ kind: "time", timeoutMs, scanned: total("scanned"), of: total("rows") });
-  return { hits: hits.slice(0, limit).map(({ row, range }) => toSearchHit(row, range, 0)), caveats };
+  return { ...result, caveats };
 }
 
 interface RegexHit {
@@ -41,8 +56,8 @@ interface RegexHit {
   readonly range: TextRange;
 }
 
-const inOrder = (hits: readonly RegexHit[]): readonly RegexHit[] =>
-  hits.toSorted((one, other) => recalledLast(one.row, other.row));
+const inOrder = (hits: readonly RegexHit[], isOldest = false): readonly RegexHit[] =>
+  hits.toSorted((one, other) => recalledLast(one.row, other.row, isOldest ? byRecency(other.row, one.row) : 0));
 
 interface Scan {
   readonly hits: readonly RegexHit[];
@@ -55,6 +70,8 @@ interface Scan {
 const chunkMs = 6;
 const chunkRowsMin = 16;
 const chunkRowsMax = 1_000;
+const nextChunk = (rows: number, tookMs: number): number =>
+  tookMs > chunkMs ? Math.max(chunkRowsMin, rows >> 1) : Math.min(chunkRowsMax, rows << 1);
 
 /**
  * The newest rows that match, and one more than the limit if there are more. A statement cannot be interrupted, so rows
@@ -86,21 +103,10 @@ function* scanRows(
     const startedMs = deadline.nowMs();
     // Rows are returned in the order of their spans, oldest first.
     const chunk = (yield corpus.spanned(next.toReversed(), { ...filter, since }, like)).toReversed();
-    const isSlow = deadline.nowMs() - startedMs > chunkMs;
-    chunkRows = isSlow ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
-    const matches: (RegExpExecArray | null)[] = [];
-    runUntil(deadline, () => {
-      for (const row of chunk) {
-        if (matches.length > 0 && isLate(deadline)) return;
-        matches.push(regex.exec(searchedText(row)));
-      }
-    });
-    untested = chunk.length - matches.length;
-    for (const [at, match] of matches.entries()) {
-      const row = chunk[at];
-      if (row === undefined || match === null) continue;
-      add({ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } });
-    }
+    chunkRows = nextChunk(chunkRows, deadline.nowMs() - startedMs);
+    const tested = testRows(chunk, regex, deadline);
+    untested = tested.untested;
+    for (const hit of tested.hits) add(hit);
     const unread = spans.at(-1);
     if (
       corpus === messages &&
@@ -108,6 +114,51 @@ function* scanRows(
       unread?.conversation === next.at(-1)?.conversation
     )
       spans.pop(); // Its other rows are older.
+  }
+  const left = untested + rowsIn(spans);
+  return { hits, scanned: rows - left, rows, endedLate: left > 0 };
+}
+
+/** Matches each row, until time is up. */
+function testRows(chunk: readonly Row[], regex: RegExp, deadline: Deadline) {
+  const matches: (RegExpExecArray | null)[] = [];
+  runUntil(deadline, () => {
+    for (const row of chunk) {
+      if (matches.length > 0 && isLate(deadline)) return;
+      matches.push(regex.exec(searchedText(row)));
+    }
+  });
+  const hits = matches.flatMap((match, at): readonly RegexHit[] => {
+    const row = chunk[at];
+    if (row === undefined || match === null) return [];
+    return [{ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } }];
+  });
+  return { hits, untested: chunk.length - matches.length };
+}
+
+/** The oldest rows that match. Only within a conversation do rows come in the order of time, so each is begun. */
+function* scanOldest(
+  corpus: Corpus,
+  filter: Scope["filter"],
+  { regex, like }: Pattern,
+  { limit, deadline }: { readonly limit: number; readonly deadline: Deadline },
+): Script<Scan> {
+  let hits: readonly RegexHit[] = [];
+  const spans = [...(yield* corpus.spans("all", filter))];
+  const rows = rowsIn(spans);
+  let untested = 0;
+  let chunkRows = chunkRowsMin;
+  while (spans.length > 0 && untested === 0 && !isLate(deadline)) {
+    const next = takeOldest(spans, chunkRows);
+    const startedMs = deadline.nowMs();
+    const chunk = yield corpus.spanned(next, filter, like);
+    chunkRows = nextChunk(chunkRows, deadline.nowMs() - startedMs);
+    const tested = testRows(chunk, regex, deadline);
+    untested = tested.untested;
+    hits = inOrder([...hits, ...tested.hits], true).slice(0, limit + 1);
+    const last = hits[limit]?.row;
+    const isEnough = last?.isRecalled === false && tested.hits.some(({ row }) => byRecency(row, last) <= 0);
+    if (corpus === messages && isEnough && spans.at(-1)?.conversation === next.at(-1)?.conversation) spans.pop(); // Later.
   }
   const left = untested + rowsIn(spans);
   return { hits, scanned: rows - left, rows, endedLate: left > 0 };

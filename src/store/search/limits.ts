@@ -24,7 +24,15 @@ export function throwIfCancelled(signal: AbortSignal | undefined): void {
 
 export const snippetWidth = 240;
 
-export function checkLimit({ limit }: SearchRequest): void {
+export const wordingsMax = 5;
+
+export function checkRequest({ limit, also = [], mode, scope }: SearchRequest): void {
+  if (also.length > wordingsMax)
+    throw new LcmError("invalid", `also has ${also.length} wordings; the limit is ${wordingsMax}`);
+  if (also.length > 0 && (mode === "regex" || scope === "files"))
+    throw new LcmError("invalid", `also is for words, not for ${mode === "regex" ? "a regular expression" : "files"}`, {
+      hint: mode === "regex" ? "join the alternatives with | or search for words" : "search for one wording at a time",
+    });
   if (!Number.isInteger(limit) || limit < 1 || limit > 200)
     throw new LcmError("invalid", `limit ${limit} is not a whole number from 1 to 200`);
 }

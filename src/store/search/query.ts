@@ -32,6 +32,43 @@ export interface Query {
 
 const termsMax = 256;
 
+export const termsOf = ({ phrases, words, pieces }: Query): readonly Term[] => [...phrases, ...words, ...pieces];
+
+/** The wordings of a search: as one query, which finds what any of them finds, and each by itself. */
+export interface Wordings {
+  readonly united: Query;
+  /** The pattern first. Terms of different wordings that ask for the same words are one object. */
+  readonly each: readonly Query[];
+  /** All distinct terms; readings count them by position. */
+  readonly terms: readonly Term[];
+}
+
+export function parseWordings(patterns: readonly string[]): Wordings {
+  const parsed = patterns.map(parseQuery);
+  const known = new Map<string, Term>();
+  for (const term of parsed.flatMap(termsOf)) if (!known.has(term.key)) known.set(term.key, term);
+  const same = (terms: readonly Term[]): readonly Term[] => terms.map((term) => known.get(term.key) ?? term);
+  const each = parsed.map((query) => ({
+    ...query,
+    phrases: same(query.phrases),
+    words: same(query.words),
+    pieces: same(query.pieces),
+  }));
+  const terms = [...known.values()];
+  const [first, ...others] = each;
+  if (first === undefined) throw new LcmError("invalid", "nothing to search for");
+  if (others.length === 0) return { united: first, each, terms };
+  const united = {
+    // A phrase is required only within its own wording.
+    phrases: [],
+    words: distinct(each.flatMap(({ phrases, words }) => [...phrases, ...words])),
+    pieces: distinct(each.flatMap(({ pieces }) => pieces)),
+    mentioned: new Set(each.flatMap(({ mentioned }) => [...mentioned])),
+    isQuestion: each.some(({ isQuestion }) => isQuestion),
+  };
+  return { united, each, terms };
+}
+
 /** Parses `words and "quoted phrases"`. Throws `invalid` for a query without a letter, digit or emoji. */
 export function parseQuery(pattern: string): Query {
   const phrases: Term[] = [];

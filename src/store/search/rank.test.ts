@@ -3,12 +3,14 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createReader, scoreTurns, weightOf } from "./rank.ts";
 import { parseQuery } from "./query.ts";
+import type { Role } from "../../core/model/types.ts";
 
 interface Said {
   readonly conversation: number;
   readonly seq: number;
   readonly text: string;
   readonly name?: string;
+  readonly role?: Role;
 }
 
 /** What each turn scores; all words of the question tell equally much, and all turns are of one day. */
@@ -17,8 +19,14 @@ function scoresOf(question: string, said: readonly Said[]): readonly number[] {
   const terms = [...query.phrases, ...query.words, ...query.pieces];
   const read = createReader(terms);
   const weights = terms.map(() => weightOf(1, 100));
-  const turns = said.map((turn) => ({ name: null, at: "2026-03-01T10:00:00.000Z", ...turn, reading: read(turn.text) }));
-  return scoreTurns(turns, query, { weights, meanLength: 5 });
+  const turns = said.map((turn) => ({
+    name: null,
+    role: "user" as const,
+    at: "2026-03-01T10:00:00.000Z",
+    ...turn,
+    reading: read(turn.text),
+  }));
+  return scoreTurns(turns, query, { weights, places: [...terms.keys()], meanLength: 5 });
 }
 
 /** Turns of one conversation, so far apart that they have nothing to do with each other. */
@@ -38,10 +46,49 @@ describe("a turn and the turns around it", () => {
 
   it("matches through the question before it more than through other neighbours", () => {
     const question = "Which instrument does she play?";
-    const [, reply = 0] = scoresOf(question, inARow("Which instrument do you play?", "A clarinet."));
-    const [, remark = 0] = scoresOf(question, inARow("Which instrument do you play.", "A clarinet."));
-    const [before = 0] = scoresOf(question, inARow("A clarinet.", "Which instrument do you play?"));
+    const answer = "A clarinet, and I have done so for many years.";
+    const [asked, said] = inARow("Which instrument do you play?", answer);
+    assert.ok(asked !== undefined && said !== undefined);
+    const [, reply = 0] = scoresOf(question, [asked, said]);
+    const [, remark = 0] = scoresOf(question, inARow("Which instrument do you play.", answer));
+    const [before = 0] = scoresOf(question, inARow(answer, "Which instrument do you play?"));
     assert.ok(reply > remark && remark > 0 && before === remark, `${reply}, ${remark}, ${before}`);
+    const assistant = { ...asked, role: "assistant" } as const;
+    assert.equal(scoresOf(question, [assistant, said])[1], remark, "only a user's question has a reply");
+  });
+
+  it("is no hit through its neighbours if it says little, or is the result of a tool", () => {
+    const question = "Which instrument does she play?";
+    const scores = (text: string, role: Role): readonly number[] => {
+      const [first, second] = inARow("She plays an instrument, said Ann.", text);
+      assert.ok(first !== undefined && second !== undefined);
+      return scoresOf(question, [first, { ...second, role }]);
+    };
+    assert.equal(scores("ok", "user")[1], 0);
+    assert.equal(scores("(no output)", "tool")[1], 0);
+    assert.equal(scores("It ran for ten minutes and then it wrote nothing at all.", "tool")[1], 0);
+    assert.ok((scores("I know that one, it is a fine old clarinet.", "user")[1] ?? 0) > 0);
+  });
+
+  it("counts words that stand together as in the query more than words apart", () => {
+    const [together = 0, apartWords = 0, turned = 0] = scoresOf(
+      "20 work packages",
+      apart("there are 20 work packages in it", "20 packages of it need some work", "packages work 20 in it are there"),
+    );
+    assert.ok(together > apartWords && apartWords === turned, `${together}, ${apartWords}, ${turned}`);
+  });
+
+  it("counts less in a long text, even one with the words as often as a short one of its kind", () => {
+    const filler = (words: number): string => Array.from({ length: words }, (_, at) => `hay${at}`).join(" ");
+    const [short = 0, long = 0] = scoresOf("beaver dam", apart("beaver dam", `beaver dam ${filler(600)} beaver dam`));
+    assert.ok(short > 2 * long, `${short}, ${long}`);
+  });
+
+  it("counts less as a bare call of a tool than as words about it", () => {
+    const call = { conversation: 1, seq: 1, role: "assistant", text: 'grep {"pattern":"beaver dam"}' } as const;
+    const [called = 0] = scoresOf("beaver dam", [call]);
+    const [said = 0] = scoresOf("beaver dam", [{ ...call, text: 'so grep {"pattern":"beaver dam"}' }]);
+    assert.ok(called < 0.7 * said, `${called}, ${said}`);
   });
 
   it("gains nothing from turns further away or in another conversation", () => {
@@ -81,11 +128,6 @@ describe("a turn and the turns around it", () => {
       const [timeless = 0, timed = 0] = scoresOf("beaver waved", turns);
       return timed / timeless;
     }
-  });
-
-  it("scores lower if it ends with a question", () => {
-    const [said = 0, asked = 0] = scoresOf("What did the beaver build?", apart("beaver build it.", "beaver build it?"));
-    assert.ok(asked < said && asked > said / 2, `${asked}, ${said}`);
   });
 
   it("scores the same in any order of turns, and never lower because of a neighbour", () => {

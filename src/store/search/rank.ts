@@ -1,8 +1,10 @@
 /**
  * Scores how well a text answers a query: BM25, adapted to the turns of a conversation.
- * A reply also matches through its question, a turn through the turns around it, its speaker and its date.
+ * A reply also matches through its question, a turn through the turns around it, its speaker and its date. Long texts
+ * count less, and so do bare tool calls; words that stand together as in the query count more.
  */
 
+import type { Role } from "../../core/model/types.ts";
 import type { Query, Term } from "./query.ts";
 import { stem } from "./stem.ts";
 import { eachWord, type Wanted } from "./tokenize.ts";
@@ -25,6 +27,8 @@ export interface Reading {
   /** How often each term occurs. */
   readonly counts: readonly number[];
   readonly matches: readonly Match[];
+  /** Terms that directly follow another: `first * number of terms + second`. */
+  readonly pairs: ReadonlySet<number>;
 }
 
 /** Creates a function that reads texts and remembers each word it has seen; use one per search. */
@@ -80,8 +84,23 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
       }
       counts[row.term] = Math.max(counts[row.term] ?? 0, count);
     }
-    return { length, counts, matches };
+    return { length, counts, matches, pairs: pairsIn(matches, terms.length) };
   };
+}
+
+/** Blanks, a quote or a bracket may be between two words that stand together. */
+const gapMax = 3;
+const noPairs: ReadonlySet<number> = new Set();
+
+function pairsIn(matches: readonly Match[], terms: number): ReadonlySet<number> {
+  if (matches.length < 2) return noPairs;
+  const pairs = new Set<number>();
+  const sorted = matches.toSorted((one, other) => one.from - other.from).slice(0, matchesMax);
+  for (const [at, { term, to }] of sorted.entries()) {
+    for (const next of sorted.slice(at + 1, at + 4))
+      if (next.from >= to && next.from - to <= gapMax) pairs.add(term * terms + next.term);
+  }
+  return pairs;
 }
 
 /** A word shares every letter but the last with its stem, so two letters are enough to skip most words. */
@@ -150,6 +169,7 @@ const matchesMax = 200;
 interface Turn {
   readonly conversation: number;
   readonly seq: number;
+  readonly role: Role | null;
   readonly text: string;
   readonly at: string;
   /** The message's `name` field, if the host sent one. */
@@ -161,18 +181,34 @@ export const neighboursEachSide = 3;
 
 /** Round numbers; `npm run bench:recall -- --tune` tries others. */
 export const turnRules = {
-  /** How much a word counts for a turn if it is in the question before that turn. */
+  /** How much a word counts for a turn if it is in the user's question before that turn. */
   replyShare: 0.5,
-  /** How much it counts if it is in a turn nearby. */
+  /** How much it counts if it is in a turn nearby; results of tools lend less and borrow nothing. */
   neighbourShare: 0.25,
+  toolShare: 0.5,
+  /** How much of the lesser weight two words add that stand together as in the query. */
+  pairShare: 0.5,
   /** For a turn whose speaker the query names. */
-  speakerFactor: 1.3,
+  speakerFactor: 1.2,
   /** For a turn that mentions a time, if the query asks for one. */
   timeFactor: 1.3,
-  /** For a turn that ends with a question, because answers seldom do. */
-  askingFactor: 0.9,
+  /** For a turn that is nothing but calls of tools: what they returned, or what was said about it, tells more. */
+  callFactor: 0.6,
+  /** Longer texts count less, and lend and borrow less: by (words / lengthRef) to this power. */
+  lengthRef: 100,
+  lengthPower: 0.4,
+  /** A turn with fewer words and none of the query's is no hit, whatever is said around it. */
+  lonelyWords: 8,
 };
 export type TurnRules = Readonly<typeof turnRules>;
+
+export interface Scale {
+  /** By term of the search; 0 for a term that is not of this query. */
+  readonly weights: readonly number[];
+  /** Where the terms of this query are among those of the search, in its order. */
+  readonly places: readonly number[];
+  readonly meanLength: number;
+}
 
 /**
  * Scores each turn together with the turns around it. Their words count as its own in part: a turn with one word of the
@@ -182,39 +218,97 @@ export type TurnRules = Readonly<typeof turnRules>;
 export function scoreTurns(
   turns: readonly Turn[],
   query: Query,
-  { weights, meanLength }: { readonly weights: readonly number[]; readonly meanLength: number },
+  scale: Scale,
   rules: TurnRules = turnRules,
 ): readonly number[] {
+  const { weights, meanLength } = scale;
   const own = turns.map(({ reading }) => frequenciesOf(reading, meanLength));
   const places = new Map(turns.map((turn, at) => [placeOf(turn.conversation, turn.seq), at]));
+  const brevities = turns.map(({ reading }) => Math.min(1, (rules.lengthRef / reading.length) ** rules.lengthPower));
+  const lending = turns.map(({ role }, at) => (brevities[at] ?? 0) * (role === "tool" ? rules.toolShare : 1));
   const dateScore = createDateScore(turns, query);
+  const pairScore = createPairScore(scale);
   const wantsTime = query.isQuestion && query.mentioned.has("when");
   return turns.map((turn, at) => {
+    const { reading, role, text } = turn;
+    const isTool = role === "tool";
+    const hasOwn = weights.some((weight, term) => weight > 0 && (reading.counts[term] ?? 0) > 0);
+    if (!hasOwn && (isTool || reading.length < rules.lonelyWords)) return 0;
     const near = (offset: number): number => places.get(placeOf(turn.conversation, turn.seq + offset)) ?? -1;
-    const asked = asks(turns[near(-1)]?.text ?? "") ? own[near(-1)] : undefined;
-    const nearby = weights.map(() => 0);
-    for (let offset = -neighboursEachSide; offset <= neighboursEachSide; offset++) {
-      const other = offset === 0 ? undefined : own[near(offset)];
-      other?.forEach((frequency, term) => (nearby[term] = Math.max(nearby[term] ?? 0, frequency)));
-    }
-    const counted = nearby.map(
-      (most, term) => (own[at]?.[term] ?? 0) + rules.replyShare * (asked?.[term] ?? 0) + rules.neighbourShare * most,
+    const before = turns[near(-1)];
+    const asked = !isTool && before?.role === "user" && asks(before.text) ? own[near(-1)] : undefined;
+    const nearby = isTool ? [] : highestNearby(near, own, lending, weights.length);
+    const borrowed = rules.neighbourShare * (brevities[at] ?? 0);
+    const counted = weights.map(
+      (_, term) => (own[at]?.[term] ?? 0) + rules.replyShare * (asked?.[term] ?? 0) + borrowed * (nearby[term] ?? 0),
     );
     const score = sumOf(counted, weights);
     if (score === 0) return 0;
     const factor =
+      (brevities[at] ?? 0) *
       (isNamed(turn, query) ? rules.speakerFactor : 1) *
-      (wantsTime && timeMentioned.test(turn.text) ? rules.timeFactor : 1) *
-      (endsAsking(turn.text) ? rules.askingFactor : 1);
-    return (score + dateScore(turn)) * factor;
+      (wantsTime && timeMentioned.test(text) ? rules.timeFactor : 1) *
+      (role === "assistant" && bareCall.test(text) ? rules.callFactor : 1);
+    return (score + rules.pairShare * pairScore(reading) + dateScore(turn)) * factor;
   });
 }
+
+/** How often each term occurs in the turn nearby that lends most of it. */
+function highestNearby(
+  near: (offset: number) => number,
+  own: readonly (readonly number[])[],
+  lending: readonly number[],
+  terms: number,
+): readonly number[] {
+  const nearby = Array.from({ length: terms }, () => 0);
+  for (let offset = -neighboursEachSide; offset <= neighboursEachSide; offset++) {
+    const at = offset === 0 ? -1 : near(offset);
+    own[at]?.forEach((frequency, term) => {
+      nearby[term] = Math.max(nearby[term] ?? 0, frequency * (lending[at] ?? 0));
+    });
+  }
+  return nearby;
+}
+
+/** What a text gains by having words together that are together in the query. */
+function createPairScore({ weights, places }: Scale): (reading: Reading) => number {
+  const wanted = places.flatMap((first, at) => {
+    const second = places[at + 1];
+    if (second === undefined || first === second) return [];
+    return [{ pair: first * weights.length + second, worth: Math.min(weights[first] ?? 0, weights[second] ?? 0) }];
+  });
+  return ({ pairs }) => wanted.reduce((sum, { pair, worth }) => sum + (pairs.has(pair) ? worth : 0), 0);
+}
+
+/** The text of a call is its tool's name and its arguments as JSON. */
+const bareCall = /^[\w.:/-]{1,64} \{/;
+
+/**
+ * One score from those of several wordings of a question, each a list by turn. A turn that one wording finds for sure
+ * beats one that all of them find a little; a wording with more weight to give counts a little more, not all of it.
+ */
+export function fuseWordings(
+  scores: readonly (readonly number[])[],
+  totals: readonly number[],
+  power = fusionPower,
+): readonly number[] {
+  const [first = []] = scores;
+  if (scores.length === 1) return first;
+  return first.map((_, at) => {
+    const sum = scores.reduce(
+      (total, list, wording) => total + ((list[at] ?? 0) / Math.sqrt(totals[wording] || 1)) ** power,
+      0,
+    );
+    return sum ** (1 / power);
+  });
+}
+
+const fusionPower = 1.5;
 
 /** A turn's place as one number, exact for any conversation and seq that an id can hold. */
 export const placeOf = (conversation: number, seq: number): number => conversation * 2 ** 24 + seq;
 
 const asks = (text: string): boolean => /[?？]/.test(text);
-const endsAsking = (text: string): boolean => asks(text.trimEnd().slice(-1));
 
 /** A date, a time of day, or a time relative to today. "May" needs a day beside it, since it is mostly a verb. */
 const timeMentioned = new RegExp(
@@ -257,7 +351,7 @@ function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => 
 const isMonth = (word: string, month: string): boolean => word.length >= 3 && month.startsWith(word);
 
 /** How much more the newest counts than the oldest with sort `hybrid`. */
-const recencyShare = 0.15;
+const recencyShare = 0.05;
 
 /** A mild factor for each time, by its place between the oldest and the newest, so that no clock is needed. */
 export function recencyBoosts(times: readonly string[]): readonly number[] {

@@ -16,12 +16,14 @@ import type { Query, Term } from "./query.ts";
 export interface WordSearch {
   readonly index: SearchIndex;
   readonly request: SearchRequest;
+  /** All wordings as one query, and each by itself, the pattern first. */
   readonly query: Query;
+  readonly wordings: readonly Query[];
   readonly scope: Scope;
   readonly deadline: Deadline;
   /** How many ids are fetched to be ranked. */
   readonly postings: number;
-  /** All terms of the query; readings count them by position. */
+  /** All terms of all wordings; readings count them by position. */
   readonly terms: readonly Term[];
   readonly read: (text: string) => Reading;
 }
@@ -33,6 +35,18 @@ export const holds = ({ terms }: WordSearch, reading: Reading, term: Term): bool
 export interface Candidate {
   readonly row: SearchedRow;
   readonly reading: Reading;
+}
+
+export type Scored = Candidate & { readonly score: number };
+
+export interface WordHits {
+  /** In order. */
+  readonly found: readonly Scored[];
+  readonly collected: Collected;
+  /** Words that were not found; empty if each was found but not all together; null if none is worth reporting. */
+  readonly missing: readonly Term[] | null;
+  /** What each term is worth. */
+  readonly weights: readonly number[];
 }
 
 export interface Collected {

@@ -13,7 +13,7 @@ import { runUntil } from "./run-until.ts";
 import { bestRange, createReader, ownScore, recencyBoosts, weightOf, type Reading, type TextRange } from "./rank.ts";
 import { toStoredFile } from "../rows.ts";
 import { all, count, sql, type Script } from "../script.ts";
-import { checkLimit, isLate, snippetWidth, timeoutMsOf, type Deadline } from "./limits.ts";
+import { checkRequest, isLate, snippetWidth, timeoutMsOf, type Deadline } from "./limits.ts";
 import { parseQuery, type Term } from "./query.ts";
 
 /** Text files, newest first. Conversations that are named are searched even if hidden. */
@@ -62,7 +62,7 @@ export async function searchFiles(
   files: readonly StoredFile[],
   read: (file: StoredFile) => Promise<string>,
 ): Promise<SearchResult> {
-  checkLimit(request);
+  checkRequest(request);
   const look = request.mode === "regex" ? lookByPattern(request, deadline) : lookByWords(request, deadline);
   const timeoutMs = timeoutMsOf(deadline);
   const boosts = request.sort === "hybrid" ? recencyBoosts(files.map((file) => file.createdAt)) : [];

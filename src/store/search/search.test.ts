@@ -12,6 +12,9 @@ import { indexBatch, reindexRow } from "./indexing.ts";
 import { search } from "./search.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
+/** How many messages and summaries a search found. */
+const countOf = ({ hits, summaries = [] }: SearchResult): number => hits.length + summaries.length;
+
 interface Said {
   readonly conversation?: number;
   readonly at?: string;
@@ -204,12 +207,11 @@ describe("guarantee 22: no false “no matches”", () => {
     archive.say(["alpha one", "alpha two", "alpha three", "alpha four"]);
     archive.summarise("alpha summary", "2026-01-01T00:00:00.000Z", "2026-01-01T00:10:00.000Z");
     for (let left = 5; left > 0; left = archive.index(2)) {
-      for (const sort of sorts)
-        assert.equal(archive.find("alpha", { sort }).hits.length, 5, `${left} left, by ${sort}`);
+      for (const sort of sorts) assert.equal(countOf(archive.find("alpha", { sort })), 5, `${left} left, by ${sort}`);
     }
     assert.equal(archive.index(), 0);
     for (const sort of sorts) assert.deepEqual(caveatKinds(archive.find("alpha", { sort }).caveats), []);
-    assert.equal(archive.find("alpha").hits.length, 5);
+    assert.equal(countOf(archive.find("alpha")), 5);
   });
 
   it("reports how many rows are not indexed yet", () => {
@@ -511,7 +513,6 @@ describe("scope", () => {
     "the beaver of the first",
     "the beaver of the second",
     "xconv2 beaver forged",
-    "beaver from the 1st to the 3rd",
   ]);
   check("is messages only", { scope: "messages", conversations: [second] }, ["the beaver of the second"]);
   check("is summaries only", { scope: "summaries" }, ["beaver from the 1st to the 3rd"]);
@@ -549,18 +550,22 @@ describe("order", () => {
     ]);
   });
 
-  it("by recency puts a summary among the messages of its time", () => {
+  it("never puts a summary in a message's place: with scope both, summaries are listed apart", () => {
     const archive = createArchive();
     archive.say("old beaver", { at: "2026-03-01T00:00:00.000Z" });
     archive.say("new beaver", { at: "2026-03-03T00:00:00.000Z" });
-    archive.summarise("beaver between", "2026-03-01T00:00:00.000Z", "2026-03-02T00:00:00.000Z");
+    for (let index = 0; index < 7; index++)
+      archive.summarise("beaver beaver", "2026-03-01T00:00:00.000Z", "2026-03-04T00:00:00.000Z");
     archive.index();
-    for (const mode of ["regex", "full_text"] as const)
-      assert.deepEqual(archive.snippets("beaver", { mode, sort: "recency" }), [
-        "new beaver",
-        "beaver between",
-        "old beaver",
-      ]);
+    for (const mode of ["regex", "full_text"] as const) {
+      for (const sort of mode === "regex" ? (["recency"] as const) : sorts) {
+        const { hits, summaries = [], caveats } = archive.find("beaver", { mode, sort, limit: 2 });
+        assert.deepEqual(hits.map(({ snippet }) => snippet).toSorted(), ["new beaver", "old beaver"], sort);
+        assert.deepEqual([summaries.length, caveats], [5, []], sort);
+        assert.equal(archive.find("beaver", { mode, sort, scope: "summaries" }).hits.length, 7, sort);
+      }
+    }
+    assert.deepEqual(archive.find("beaver", { scope: "messages" }).summaries, undefined);
   });
 
   describe("by recency is by time, in any order of storing:", () => {
@@ -597,7 +602,10 @@ describe("order", () => {
     check("in one conversation", ["needle old 3000", "needle old 2999", "needle old 2998"], {
       conversations: [second],
     });
-    check("with summaries", ["needle summed up late", "needle new 60", "needle new 59"], { scope: "both" });
+    check("with summaries apart", newest, { scope: "both" });
+    check("of summaries", ["needle summed up late", "needle summed up early", "needle summed up early"], {
+      scope: "summaries",
+    });
 
     it("also if an older conversation has the newest message", () => {
       archive.say("needle newest", { conversation: 1 });

@@ -5,7 +5,7 @@ import { searchByRegex } from "./by-regex.ts";
 import { searchByWords } from "./by-words.ts";
 import { postingsMax } from "./candidates.ts";
 import type { SearchIndex } from "./indexing.ts";
-import { checkLimit, type Deadline } from "./limits.ts";
+import { checkRequest, type Deadline } from "./limits.ts";
 import { filesUnsearched } from "./search-files.ts";
 import type { Script } from "../script.ts";
 
@@ -15,7 +15,7 @@ export function* search(
   deadline: Deadline,
   postings = postingsMax,
 ): Script<SearchResult> {
-  checkLimit(request);
+  checkRequest(request);
   const result = yield* request.mode === "regex"
     ? searchByRegex(request, deadline)
     : searchByWords({ index, request, deadline, postings });

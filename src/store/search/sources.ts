@@ -1,7 +1,7 @@
 /** What can be searched: the rows of messages and summaries, read by id, by conversation and by the request's filter. */
 
-import { idIn, roles, type ConversationId, type SummaryId } from "../../core/model/types.ts";
-import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
+import { idIn, roles, type ConversationId, type MessageId, type Role, type SummaryId } from "../../core/model/types.ts";
+import type { SearchHit, SearchRequest, SearchResult, SummaryHit } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
@@ -66,6 +66,7 @@ export const messages = createCorpus({
   earliest: "created_at",
   latest: "created_at",
   isContent: "aside IS NOT 'note'",
+  isAsked: `message_id > ? AND message_id < ? AND (? IS NULL OR role IN (SELECT value FROM json_each(?)))`,
   bound: `coalesce(last_message_at, '${latest}')`,
   latestFirst: "ORDER BY message_id DESC LIMIT 1",
 });
@@ -88,6 +89,8 @@ export const summaries = createCorpus({
     WHERE origin.summary_id = summaries.carried_from AND there.agent_id IS here.agent_id
       AND there.session_key IS here.session_key
       AND (here.session_key IS NOT NULL OR there.session_id = here.session_id)))`,
+  // Summaries are not searched where messages are named.
+  isAsked: "? < ? AND ? IS NULL AND ? IS NULL",
   bound: `'${latest}'`,
   latestFirst: "",
 });
@@ -103,20 +106,27 @@ interface CorpusNames {
   readonly earliest: string;
   readonly latest: string;
   readonly isContent: string;
+  /** Takes the two ids between which messages are searched, and their roles twice. */
+  readonly isAsked: string;
   /** No row of a conversation is later; unknown for summaries, which may be carried or copied. */
   readonly bound: string;
   /** Finds the latest row of a conversation without reading the others, where that is possible. */
   readonly latestFirst: string;
 }
 
+/** Values for `isInScope` and for `isAllowed` of a corpus. */
+const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
+const allowing = (filter: Filter) => {
+  const { since, before, afterId, beforeId, roles } = filter;
+  return [since, before, afterId, beforeId, roles, roles, ...scoping(filter)] as const;
+};
+
 function createCorpus(names: CorpusNames) {
   const { name, id, columns } = names;
   const inList = "IN (SELECT value FROM json_each(?))";
   const isInScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
-  const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
   // Cheap and selective conditions come first.
-  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent} AND ${isInScope}`;
-  const allowing = (filter: Filter) => [filter.since, filter.before, ...scoping(filter)] as const;
+  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isAsked} AND ${names.isContent} AND ${isInScope}`;
 
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
   const rowsFrom = `SELECT sum(iif(c.conversation_id > it.conversation_id, c.${names.total}, c.${names.newest} - it.number + 1))
@@ -162,8 +172,13 @@ function createCorpus(names: CorpusNames) {
     behind: (below: number, time: string, filter: Filter) =>
       ids(statement(behind, [time, ...scoping(filter), below, time])),
     /** Rows by conversation, latest conversation first: all of them, or those that are not indexed. */
-    spans: (which: "all" | "unindexed", filter: Filter) =>
-      all(statement(which === "all" ? whole : unindexed, [filter.since, ...scoping(filter)]), toSpanOf),
+    *spans(which: "all" | "unindexed", filter: Filter): Script<readonly Span[]> {
+      const found = yield* all(
+        statement(which === "all" ? whole : unindexed, [filter.since, ...scoping(filter)]),
+        toSpanOf,
+      );
+      return name === "messages" ? found.flatMap((span) => between(span, filter)) : found;
+    },
     spanned: (asked: readonly Span[], filter: Filter, like = "%") =>
       statement(spanned, [spansOf(asked), ...allowing(filter), like]),
     toIndex: (asked: Span) => statement(toIndex, [spansOf([asked])]),
@@ -180,6 +195,14 @@ const toSpanOf = (row: Row): Span => ({
   latest: text(row, "latest"),
 });
 
+/** The part of a span between the messages that were named. */
+function between(span: Span, { afterId, beforeId }: Filter): readonly Span[] {
+  const { conversation } = span;
+  const after = Math.max(span.after, Math.min(afterId - idIn(conversation, 0), span.newest));
+  const newest = Math.min(span.newest, beforeId - idIn(conversation, 0) - 1);
+  return newest > after ? [{ ...span, after, newest }] : [];
+}
+
 /** Takes spans of about this many rows off a list, whose last one is taken first, from its newest rows down. */
 export function takeSpans(list: Span[], rowsMax: number): readonly Span[] {
   const taken: Span[] = [];
@@ -190,6 +213,20 @@ export function takeSpans(list: Span[], rowsMax: number): readonly Span[] {
     taken.push({ ...span, after: from });
     if (from > span.after) list.push({ ...span, newest: from });
     left -= span.newest - from;
+  }
+  return taken;
+}
+
+/** The same, from the oldest rows of a span up. */
+export function takeOldest(list: Span[], rowsMax: number): readonly Span[] {
+  const taken: Span[] = [];
+  for (let left = rowsMax; left > 0;) {
+    const span = list.pop();
+    if (span === undefined) break;
+    const newest = Math.min(span.newest, span.after + left);
+    taken.push({ ...span, newest });
+    if (newest < span.newest) list.push({ ...span, after: newest });
+    left -= newest - span.after;
   }
   return taken;
 }
@@ -231,6 +268,10 @@ export interface Filter {
   readonly hidden: string;
   readonly since: string;
   readonly before: string;
+  /** Messages after and before these. */
+  readonly afterId: number;
+  readonly beforeId: number;
+  readonly roles: string | null;
 }
 
 /** How many conversations the index is asked for by name. */
@@ -250,8 +291,13 @@ export function* openScope({
   since = asTime(earliest),
   before = asTime(latest),
   around,
+  roles: wanted,
+  afterId = noId,
+  beforeId = everyId,
 }: SearchRequest): Script<Scope> {
-  const corpora = corporaOf[scope];
+  const roles = wanted === undefined ? null : JSON.stringify(wanted);
+  const isOfMessages = roles !== null || afterId !== noId || beforeId !== everyId;
+  const corpora = corporaOf[scope].filter((corpus) => corpus === messages || !isOfMessages);
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   const { hidden: allHidden, ...stored } = yield* one(everyConversation, (row) => ({
     messages: int(row, "messages"),
@@ -267,14 +313,19 @@ export function* openScope({
   const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < all;
   return {
     corpora,
-    filter: { only, hidden, since, before },
+    filter: { only, hidden, since, before, afterId, beforeId, roles },
     named: isNamed ? conversations : [],
     rows,
     stored,
     isNear: around === undefined ? { messages: () => true, summaries: () => true } : yield* nearTo(around),
-    isNarrowed: since !== earliest || before !== latest || hidden !== "[]" || (only !== null && !isNamed),
+    isNarrowed:
+      isOfMessages || since !== earliest || before !== latest || hidden !== "[]" || (only !== null && !isNamed),
   };
 }
+
+/** Before and after every message. */
+const noId = 0 as MessageId;
+const everyId = Number.MAX_SAFE_INTEGER as MessageId;
 
 const everyConversation = sql`SELECT coalesce(sum(message_count), 0) AS messages,
     coalesce(sum(summary_count), 0) AS summaries,
@@ -298,7 +349,13 @@ function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {
   return { messages: (id) => id >= first && id <= last, summaries: (id) => summaries.has(id) };
 }
 
-export const isWithin = (at: string, { since, before }: Filter): boolean => at >= since && at < before;
+/** Whether a row that was read for another reason passes the filter too. */
+export const isWithin = (row: SearchedRow, { since, before, afterId, beforeId, roles }: Filter): boolean =>
+  row.at >= since &&
+  row.at < before &&
+  row.id > afterId &&
+  row.id < beforeId &&
+  (roles === null || (JSON.parse(roles) as readonly string[]).includes(row.role ?? ""));
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -312,14 +369,22 @@ export interface SearchedRow {
   readonly text: string;
   readonly at: Timestamp;
   readonly name: string | null;
+  /** Null for a summary. */
+  readonly role: Role | null;
+  readonly isLeaf: boolean;
   /** Whether it is a call or a result of one of our own tools, which repeats words and would hide the original. */
   readonly isRecalled: boolean;
-  readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
+  readonly toHit: (
+    shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score"> & { readonly focus: TextRange },
+  ) => SearchHit;
 }
 
 const asTime = (value: string): Timestamp => value as Timestamp;
 
-/** The text of a row without calls of our own tools: no search finds the call that asked for it. */
+/**
+ * The text of a row with blanks for the calls of our own tools: no search finds the call that asked for it, and every
+ * match is where it is in the stored text.
+ */
 export function searchedText(row: Row): string {
   const content = text(row, "content");
   const pieces = textOrNull(row, "pieces");
@@ -327,7 +392,7 @@ export function searchedText(row: Row): string {
   let from = 0;
   const kept: string[] = [];
   for (const [length, isOwnCall] of JSON.parse(pieces) as readonly (readonly [number, 0 | 1 | null])[]) {
-    if (isOwnCall !== 1) kept.push(content.slice(from, from + length));
+    kept.push(isOwnCall === 1 ? " ".repeat(length) : content.slice(from, from + length));
     from += length + 1;
   }
   return kept.join("\n");
@@ -355,6 +420,8 @@ export function toSearchedRow(row: Row): SearchedRow {
       corpus: "summaries",
       seq: 0,
       name: null,
+      role: null,
+      isLeaf: facts.depth === 0,
       isRecalled: false,
       toHit: (hit) => ({ ...hit, ...facts }),
     };
@@ -366,6 +433,8 @@ export function toSearchedRow(row: Row): SearchedRow {
     corpus: "messages",
     seq: facts.seq,
     name: textOrNull(row, "name"),
+    role,
+    isLeaf: false,
     isRecalled: row["is_recalled"] === 1 || shared.text !== row["content"],
     toHit: (hit) => ({ ...hit, ...facts }),
   };
@@ -375,6 +444,7 @@ export const toSearchHit = (row: SearchedRow, range: TextRange, score: number): 
   row.toHit({
     conversation: row.conversation,
     snippet: excerpt(row.text, range, snippetWidth),
+    focus: { from: range.from, to: range.to },
     at: row.at,
     score,
   });
@@ -385,3 +455,33 @@ export const byRecency = (one: SearchedRow, other: SearchedRow): number =>
 /** Calls and results of our own tools come last; then by the given order, then newest first. */
 export const recalledLast = (one: SearchedRow, other: SearchedRow, otherwise = 0): number =>
   Number(one.isRecalled) - Number(other.isRecalled) || otherwise || byRecency(one, other);
+
+const summariesMax = 5;
+
+/** How many rows of each corpus a result needs. */
+export const rowsNeeded = ({ scope, limit }: SearchRequest): number =>
+  scope === "both" ? Math.max(limit, summariesMax) : limit;
+
+/**
+ * What was found, in order, as a result. With scope `both`, a summary never takes a message's place: hits are messages,
+ * and the few best summaries are listed beside them, leaves first because they are more specific.
+ */
+export function toResult<Found extends { readonly row: SearchedRow }>(
+  found: readonly Found[],
+  { scope, limit }: SearchRequest,
+  toHit: (found: Found) => SearchHit,
+): Pick<SearchResult, "hits" | "summaries"> & { readonly isLimited: boolean } {
+  const isApart = scope === "both";
+  const hits = isApart ? found.filter(({ row }) => row.corpus === "messages") : found;
+  const others = isApart ? found.filter(({ row }) => row.corpus === "summaries") : [];
+  const summaries = others.toSorted((one, other) => Number(other.row.isLeaf) - Number(one.row.isLeaf));
+  return {
+    hits: hits.slice(0, limit).map(toHit),
+    ...(summaries.length === 0
+      ? {}
+      : { summaries: summaries.slice(0, summariesMax).flatMap((each) => asSummaryHit(toHit(each))) }),
+    isLimited: hits.length > limit,
+  };
+}
+
+const asSummaryHit = (hit: SearchHit): readonly SummaryHit[] => (hit.kind === "summary" ? [hit] : []);

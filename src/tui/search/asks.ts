@@ -44,7 +44,8 @@ export const searchAsks = {
     const reach = await reachFor(lcm.store, where, conversation);
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
     try {
-      const { hits, caveats } = await lcm.grep({ pattern, mode, scope, reach, limit: hitsMax }, { timeoutMs, signal });
+      const found = await lcm.grep({ pattern, mode, scope, reach, limit: hitsMax }, { timeoutMs, signal });
+      const hits = [...found.hits, ...(found.summaries ?? [])];
       const names = await namesOf(lcm.store, hits);
       const snippets = hits.map(({ snippet }) => oneLine(snippet));
       const matches = createFinder(pattern, mode === "regex")(snippets);
@@ -54,7 +55,7 @@ export const searchAsks = {
         snippet: snippets[at] ?? "",
         matches: matches[at] ?? [],
       }));
-      return { kind: "found", hits: shown, caveats };
+      return { kind: "found", hits: shown, caveats: found.caveats };
     } catch (error) {
       if (error instanceof LcmError && error.code === "invalid")
         return { kind: "refused", why: oneLine(error.message) };

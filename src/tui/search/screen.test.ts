@@ -25,7 +25,17 @@ const frame: Frame = {
 };
 
 const hit = (id: number, snippet = `words of ${id}`, matches: Hit["matches"] = []): Hit => ({
-  hit: { kind: "message", id: id as MessageId, role: "user", seq: id, conversation, snippet, at, score: 0 },
+  hit: {
+    kind: "message",
+    id: id as MessageId,
+    role: "user",
+    seq: id,
+    conversation,
+    snippet,
+    focus: { from: 0, to: 0 },
+    at,
+    score: 0,
+  },
   where: "The ferry",
   snippet,
   matches,

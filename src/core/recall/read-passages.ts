@@ -1,0 +1,92 @@
+/** Reads the messages that a search found, with those around them, and plans what is shown of them. */
+
+import { cutPassage, showParts } from "../base/cut-passage.ts";
+import { quote, type TextRange } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { readableMessage } from "../messages/codec.ts";
+import { isFailedResult } from "../messages/dialects.ts";
+import { resultsOf } from "../messages/tool-calls.ts";
+import type { SearchHit, Store } from "../model/store.ts";
+import { messageIdOf, type Message, type MessageId } from "../model/types.ts";
+import { lookAhead, lookBack, passageRules, planPassages } from "./passages.ts";
+import type { Passage, PassageBudget, Turn } from "./passages.ts";
+
+type MessageHit = Extract<SearchHit, { readonly kind: "message" }>;
+type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
+
+/** Around so many of the best hits, calls and questions are looked for further away. */
+const widelyRead = 8;
+const nearby = 2;
+
+/** What to show of message hits, which are in order; see `planPassages`. Work depends on the budget alone. */
+export async function readPassages(
+  store: Store,
+  hits: readonly SearchHit[],
+  budget: PassageBudget,
+): Promise<readonly (readonly Passage[])[]> {
+  const most = Math.ceil(budget.tokens / (budget.headingTokens + passageRules.least));
+  const found = hits.filter((hit): hit is MessageHit => hit.kind === "message").slice(0, most);
+  const turns = new Map((await readAround(store, found)).map((turn) => [turn.id, turn]));
+  return planPassages(
+    found.flatMap(({ id, focus }) => {
+      const turn = turns.get(id);
+      return turn === undefined ? [] : [{ turn, focus }];
+    }),
+    [...turns.values()],
+    budget,
+  );
+}
+
+async function readAround(store: Store, hits: readonly MessageHit[]): Promise<readonly Turn[]> {
+  const ids = new Set<MessageId>();
+  for (const [rank, { conversation, seq }] of hits.entries()) {
+    const [back, ahead] = rank < widelyRead ? [lookBack, lookAhead] : [nearby, nearby];
+    for (let at = Math.max(1, seq - back); at <= seq + ahead; at++) ids.add(messageIdOf(conversation, at));
+  }
+  const found = new Set(hits.map(({ id }) => id));
+  const messages = ids.size === 0 ? [] : await store.messages({ ids: [...ids] });
+  // Notes and abandoned branches explain nothing, unless they are what was found.
+  return messages.filter(({ id, aside }) => aside === null || found.has(id)).map(messageToTurn);
+}
+
+/** The part of each summary that matches, with room for at least the best one. */
+export async function readSummaryParts(
+  store: Store,
+  hits: readonly SummaryHit[],
+  { tokens, headingTokens }: PassageBudget,
+): Promise<readonly { readonly hit: SummaryHit; readonly text: string }[]> {
+  const count = Math.max(1, Math.min(hits.length, Math.floor(tokens / (headingTokens + summaryTokens))));
+  const summaries = new Map(
+    (await store.summaries({ ids: hits.slice(0, count).map(({ id }) => id) })).map((each) => [each.id, each]),
+  );
+  let left = tokens;
+  return hits.slice(0, count).flatMap((hit, at) => {
+    const text = summaries.get(hit.id)?.text ?? "";
+    // Lines are quoted, which takes a little more.
+    const room = 0.9 * (left / (count - at) - headingTokens - 1);
+    const part = cutPassage(text, hit.focus, Math.floor(room));
+    if (part === null) return [];
+    const shown = showParts(text, [part]);
+    left -= headingTokens + 1 + estimateTokens(quote(shown));
+    return [{ hit, text: shown }];
+  });
+}
+
+/** What is shown of a summary at least. */
+const summaryTokens = 60;
+
+export function messageToTurn(message: Message): Turn {
+  const { id, conversation, seq, role, at, text, parts } = message;
+  const calls: { readonly id: string; readonly range: TextRange }[] = [];
+  let from = 0;
+  for (const part of parts) {
+    if (part.text === null) continue;
+    const to = from + part.text.length;
+    if (part.type === "tool" && part.toolCallId !== null && role === "assistant")
+      calls.push({ id: part.toolCallId, range: { from, to } });
+    from = to + 1;
+  }
+  const results = role === "tool" || role === "user" ? resultsOf(readableMessage(message)) : [];
+  const isFailed = results.some(({ holder }) => isFailedResult(holder));
+  return { id, conversation, seq, role, at, text, calls, answers: results.map((result) => result.id), isFailed };
+}
