@@ -137,6 +137,8 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts that a model wrote to replace a summary, applied or not; `basis` is a digest of the request.",
   pins: "Standing instructions: a user's own words that stay in prompts when their message is no longer shown, with who pinned or unpinned them, and why.",
+  search_words:
+    "How somebody might ask for what a message says, written by the model that summarised it. Indexed with the message, never shown.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",

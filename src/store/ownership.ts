@@ -21,6 +21,7 @@ const conditions = {
   journal: own,
   drafts: own,
   pins: own,
+  search_words: own,
   expansion_grants: null,
   model_usage: null,
   search_progress: null,

@@ -22,6 +22,7 @@ import { testOnce } from "./once.ts";
 import { testPins } from "./pins.ts";
 import { testRemove } from "./remove.ts";
 import { testSearch } from "./search.ts";
+import { testSearchWords } from "./search-words.ts";
 import { testFileSearch } from "./search-files.ts";
 import { testSpending } from "./spending.ts";
 import { testTransplant } from "./transplant.ts";
@@ -52,6 +53,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testLedger(subject);
     testSpending(subject);
     testSearch(subject);
+    testSearchWords(subject);
     testFileSearch(subject);
     testKeeping(subject);
     testPins(subject);

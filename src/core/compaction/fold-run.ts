@@ -59,8 +59,9 @@ export function createFoldRun(deps: SummarizeDeps & { readonly store: Store }, r
         : condensedSource(depth, await store.summaries({ ids: items.map(({ id }) => id as SummaryId) }), facts);
     const drafted = await summarize(deps, source, options);
     if (drafted.kind !== "drafted") return drafted;
-    const found = depth === 0 ? pinsIn(messages) : [];
-    const folded = await store.fold(conversation, items, { ...drafted.summary, pins: found, forgets });
+    const { pins: named = [], ...summary } = drafted.summary;
+    const pins = depth === 0 ? [...pinsIn(messages), ...named] : [];
+    const folded = await store.fold(conversation, items, { ...summary, pins, forgets });
     if (folded.kind === "stale") return { kind: "stale" };
     return { kind: "folded", tokens: drafted.summary.tokens, level: drafted.summary.level, summary: folded.summary };
   };

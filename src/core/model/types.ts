@@ -252,10 +252,18 @@ export interface NewSummary {
   readonly fileIds: readonly FileId[];
   /** Of a leaf: standing instructions in its messages. What is pinned or unpinned already stays as it is. */
   readonly pins?: readonly NewPin[];
+  /** Of a leaf that a model wrote: how somebody might ask for what its messages say. */
+  readonly searchWords?: readonly SearchWords[];
+}
+
+/** Words by which a message is found and that it does not have itself. They are never shown as said. */
+export interface SearchWords {
+  readonly message: MessageId;
+  readonly words: string;
 }
 
 /** Text that represents its sources: a leaf (depth 0) messages, a condensed summary those of the depth below. */
-export interface Summary extends Omit<NewSummary, "pins">, Damage {
+export interface Summary extends Omit<NewSummary, "pins" | "searchWords">, Damage {
   readonly id: SummaryId;
   readonly conversation: ConversationId;
   readonly depth: number;

@@ -17,18 +17,25 @@ import { outputText, reportsErrors, wordsText } from "./output-text.ts";
 
 /**
  * A passage for each message, one for each result if it has several, none if there is nothing to read in it. Times are in
- * this zone; null leaves them out. If nothing can be read in any message, one passage says so.
+ * this zone; null leaves them out. If nothing can be read in any message, one passage says so. Numbers count messages.
  */
-export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
+export function messagePassages(
+  messages: readonly Message[],
+  zone: string | null,
+  isNumbered = false,
+): readonly Passage[] {
   const read = messages.map(readMessage);
   const links = linkCalls(read);
   const readings = read.flatMap((each) => readingsOf(each, links));
   const [message] = messages;
   if (readings.length === 0 && message !== undefined)
     readings.push({ message, who: [message.role], kind: message.role, text: "[no text]" });
-  return readings.map(({ message: { at }, who, kind, text }) => {
+  const numbers = new Map(messages.map((each, index) => [each, index + 1]));
+  return readings.map(({ message: said, who, kind, text }) => {
     const speaker = `[${who.filter((word) => word !== "").join(" · ")}]`;
-    return { label: zone === null ? speaker : `[${formatTimestamp(at, zone)}] ${speaker}`, text, kind };
+    const label = zone === null ? speaker : `[${formatTimestamp(said.at, zone)}] ${speaker}`;
+    const number = isNumbered ? numbers.get(said) : undefined;
+    return { label, text, kind, ...(number === undefined ? {} : { number }) };
   });
 }
 
@@ -47,13 +54,18 @@ export function summaryPassages(summaries: readonly Summary[], zone: string | nu
   });
 }
 
-/** `label text`, separated by blank lines; a line that looks like a label is escaped. */
+/** `label text`, separated by blank lines; a line that looks like a label is escaped. A number begins its label. */
 export function sourceText(passages: readonly Passage[]): string {
-  return passages.map(({ label, text }) => `${label} ${text.replace(forgedLabel, "$&\\")}`).join("\n\n");
+  return passages
+    .map(({ label, text, number }) => {
+      const numbered = number === undefined ? label : label.replace("[", `[${number} · `);
+      return `${numbered} ${text.replace(forgedLabel, "$&\\")}`;
+    })
+    .join("\n\n");
 }
 
 /** The start of a line that looks like a label. */
-const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
+const forgedLabel = /^[^\S\n]*(?=\[(?:\d+ · )?(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
 
 interface ReadMessage {
   readonly message: Message;

@@ -6,6 +6,7 @@ import { sql, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { itemsBetween, mustHave } from "./reads.ts";
 import { insertPins } from "./pins.ts";
+import { insertSearchWords } from "./search-words.ts";
 import { insertSummary } from "./summary-rows.ts";
 
 export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
@@ -32,6 +33,7 @@ export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
   yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
             VALUES (${id}, ${head.ordinal}, 'summary', ${summaryId})`;
   const isLeaf = depth === -1;
+  if (summary.searchWords !== undefined) yield* insertSearchWords(id, summary.searchWords);
   if (summary.pins !== undefined) yield* insertPins({ ...conversation, now: deps.now() }, summary.pins);
   yield* adjustTotals(deps, id, {
     summaries: 1,

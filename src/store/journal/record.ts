@@ -206,11 +206,12 @@ function* remove(table: Table, key: Columns): Script<void> {
   yield statement(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
 }
 
-/** Also deletes its parts, pin, drafts and search entry; links of a summary are deleted by the foreign key. */
+/** Also deletes its parts, pin, words, drafts and search entry; links of a summary are deleted by the foreign key. */
 export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Script<void> {
   if (table === "messages") {
     const id = Number(key["message_id"]);
     yield sql`DELETE FROM message_parts WHERE message_id = ${id}`;
+    yield sql`DELETE FROM search_words WHERE message_id = ${id}`;
     yield sql`DELETE FROM pins WHERE message_id = ${id} AND conversation_id = ${id} >> 24`;
     yield* remove(table, key);
     yield* reindexRow("messages", id, null);

@@ -73,12 +73,14 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
     summaries: [...above],
     files: [],
     journal: steps,
-    entries: (yield* titlesFrom(ids)).length + (yield* count(pinsOf(ids))),
+    entries: (yield* titlesFrom(ids)).length + (yield* count(derivedFrom(ids))),
   };
 }
 
-const pinsOf = (ids: readonly MessageId[]): Statement =>
-  sql`SELECT count(*) FROM pins WHERE message_id IN (SELECT value FROM json_each(${ids}))`;
+/** Pins and words for search. */
+const derivedFrom = (ids: readonly MessageId[]): Statement =>
+  sql`SELECT (SELECT count(*) FROM pins WHERE message_id IN (SELECT value FROM json_each(${ids})))
+           + (SELECT count(*) FROM search_words WHERE message_id IN (SELECT value FROM json_each(${ids})))`;
 
 /** Files whose content comes only from this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
@@ -172,6 +174,7 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
   );
   const titled = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
   let entries = titled + (yield* deps.leftovers.count(secret)) + (yield* pinsContaining(scope, secret)).length;
+  entries += (yield* searchWordsContaining(scope, secret)).length;
   for (const column of otherColumns) entries += (yield* rowsContaining(column, scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
@@ -189,6 +192,9 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   const { target } = plan;
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
   else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
+  if (target.kind === "message")
+    yield sql`DELETE FROM search_words WHERE message_id IN (SELECT value FROM json_each(${plan.messages}))`;
+  else yield* forgetInSearchWords(scope, target.text);
   for (const id of plan.messages) {
     const [message] = yield* reads.messages({ ids: [id] });
     if (message === undefined) continue;
@@ -342,6 +348,20 @@ function* forgetInOtherColumns(scope: ConversationId | null, secret: string): Sc
       yield statement(update, [each.redact(value, secret), id]);
       if (each.table === "transcript_entries") yield* renewChecksum(each.table, id);
     }
+  }
+}
+
+const searchWordsContaining = (scope: ConversationId | null, secret: string) =>
+  all(
+    sql`SELECT DISTINCT w.message_id, w.words FROM search_words w, json_each(${escapedForms(secret)}) f
+        WHERE (${scope} IS NULL OR w.conversation_id = ${scope}) AND instr(w.words, f.value)`,
+    (row) => ({ id: asMessage(int(row, "message_id")), words: text(row, "words") }),
+  );
+
+function* forgetInSearchWords(scope: ConversationId | null, secret: string): Script<void> {
+  for (const { id, words } of yield* searchWordsContaining(scope, secret)) {
+    yield sql`UPDATE search_words SET words = ${redactText(words, secret)} WHERE message_id = ${id}`;
+    yield* reindex("messages", id);
   }
 }
 

@@ -278,6 +278,15 @@ export const tables = {
       at TEXT NOT NULL,
       PRIMARY KEY (conversation_id, message_id)
     ) WITHOUT ROWID`,
+  /** How somebody might ask for a message, written by the model of its leaf. Indexed with the message, never shown. */
+  search_words: `
+    CREATE TABLE search_words (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      message_id INTEGER NOT NULL,
+      words TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, message_id),
+      ${messageKey}
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL
@@ -313,6 +322,7 @@ export const indexes = [
   `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
   `CREATE INDEX journal_change_idx ON journal (change_id)`,
   `CREATE INDEX pins_newest_idx ON pins (conversation_id, said_at, message_id)`,
+  `CREATE INDEX search_words_message_idx ON search_words (message_id)`,
   `CREATE INDEX pins_message_idx ON pins (message_id)`,
 ] as const;
 

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { tableNames } from "../pragma.ts";
 import { tables } from "../schema.ts";
 
-const added = ["pins"] as const satisfies readonly (keyof typeof tables)[];
+const added = ["pins", "search_words"] as const satisfies readonly (keyof typeof tables)[];
 
 /** Call inside a transaction. A file that comes from schema 1 has the tables already. */
 export function upgradeToVersion5(db: DatabaseSync): void {
