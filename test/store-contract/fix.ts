@@ -10,7 +10,7 @@ import type { ConversationFix, PartOf, Store } from "../../src/core/model/store.
 import { assertSameRows, dumpOf, dumpOfContent } from "../support/dump.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { createHost } from "../support/scripted-host.ts";
-import { ask, at, foldPlaces, further, itOn, nowhere, numbered, onTalk, refuses, say } from "./ground.ts";
+import { findAll, ask, at, foldPlaces, further, itOn, nowhere, numbered, onTalk, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 /** A condensed summary of eight messages, and four raw ones; everything is in the search index. */
@@ -139,7 +139,7 @@ export function testFix(subject: StoreUnderTest): void {
     it("brings rows back into the search index, once each", async ({ store, talk, condensed }) => {
       const [message = assert.fail()] = await store.messages({ conversation: talk.id, limit: 1 });
       await fix(store, talk.id, { unindexed: [message.id, condensed] });
-      const find = async (pattern: string): Promise<number> => (await store.search(ask(pattern))).hits.length;
+      const find = async (pattern: string): Promise<number> => (await findAll(store, ask(pattern))).length;
       assert.equal(await find("condensed"), 1);
       assert.equal(await find("0"), 1);
       await checkSound(store);

@@ -7,6 +7,7 @@ import type { SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import {
+  findAll,
   at,
   deliver,
   dissolveAt,
@@ -306,7 +307,7 @@ export function testFold(subject: StoreUnderTest): void {
 
     it("is found by its new words and not by its old ones, indexed before or not", async ({ store, talk }) => {
       const words = { mode: "full_text", scope: "summaries", sort: "relevance", limit: 5 } as const;
-      const found = async (pattern: string) => (await store.search({ ...words, pattern })).hits.map(({ id }) => id);
+      const found = async (pattern: string) => (await findAll(store, { ...words, pattern })).map(({ id }) => id);
       const indexed = await foldPlaces(store, talk.id, [0, 1], "quokka");
       await store.index(1_000);
       const fresh = await foldPlaces(store, talk.id, [1, 2], "numbat");

@@ -9,6 +9,7 @@ import { firstLine } from "../../src/core/base/excerpt.ts";
 import { journalIn } from "../support/dump.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import {
+  findAll,
   ask,
   compaction,
   deliver,
@@ -109,7 +110,7 @@ async function saidAnywhere(store: Store, conversation: ConversationId): Promise
 }
 
 const found = async (store: Store, pattern: string, mode: "regex" | "full_text"): Promise<number> =>
-  (await store.search(ask(pattern, { mode }))).hits.length;
+  (await findAll(store, ask(pattern, { mode }))).length;
 
 export function testForget(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);

@@ -17,7 +17,15 @@ import type {
   NewSummary,
   SummaryId,
 } from "../../src/core/model/types.ts";
-import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
+import type {
+  Appended,
+  CallBounds,
+  ForgetPlan,
+  NewFile,
+  SearchHit,
+  SearchRequest,
+  Store,
+} from "../../src/core/model/store.ts";
 import { rowSteps, writes } from "../../src/store/operations.ts";
 import { leftovers } from "../../src/store/sqlite/leftovers.ts";
 import { systemNow } from "../../src/store/sqlite/store.ts";
@@ -165,6 +173,12 @@ export const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchR
   limit: 50,
   ...more,
 });
+
+/** Everything that a search finds: its hits, and the summaries beside them. */
+export async function findAll(store: Store, request: SearchRequest): Promise<readonly SearchHit[]> {
+  const { hits, summaries = [] } = await store.search(request);
+  return [...hits, ...summaries];
+}
 
 export const newFile = (conversation: ConversationId, content: string, more: Partial<NewFile> = {}): NewFile => ({
   conversation,

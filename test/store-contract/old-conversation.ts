@@ -12,7 +12,7 @@ import type { RemovePlan, Store } from "../../src/core/model/store.ts";
 import { tables } from "../../src/store/sqlite/schema.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
-import { ask, at, compaction, deliver, foldPlaces, newFile, onFile, onStore, say, summary } from "./ground.ts";
+import { findAll, ask, at, compaction, deliver, foldPlaces, newFile, onFile, onStore, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export interface Scene {
@@ -133,4 +133,4 @@ export const without = (one: Dump, other: Dump): Dump =>
   );
 
 export const finds = async (store: Store, pattern: string): Promise<number> =>
-  (await store.search(ask(pattern, { limit: 100 }))).hits.length;
+  (await findAll(store, ask(pattern, { limit: 100 }))).length;

@@ -5,11 +5,24 @@ import { describe } from "node:test";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { createHost, user } from "../support/scripted-host.ts";
-import { ask, at, deliver, foldPlaces, further, itOn, newFile, numbered, onTalk, refuses, say } from "./ground.ts";
+import {
+  findAll,
+  ask,
+  at,
+  deliver,
+  foldPlaces,
+  further,
+  itOn,
+  newFile,
+  numbered,
+  onTalk,
+  refuses,
+  say,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const snippets = async (store: Store, request: SearchRequest): Promise<readonly string[]> =>
-  (await store.search(request)).hits.map(({ snippet }) => snippet).toSorted();
+  (await findAll(store, request)).map(({ snippet }) => snippet).toSorted();
 
 /** One empty, and two more; each of these has a message every second from :00 to :04, the first two folded. */
 const told = further(onTalk, async ({ store }) => {
@@ -206,7 +219,7 @@ export function testSearch(subject: StoreUnderTest): void {
       await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
       for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
       await refuses("unavailable", () => store.search(ask("pangolin"), { signal: AbortSignal.abort() }));
-      assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pangolin"))).length, 12);
     });
 
     it("a runaway expression is stopped at its limit, in whichever thread; later hits are kept, and the next search works", async (scene) => {
@@ -218,7 +231,7 @@ export function testSearch(subject: StoreUnderTest): void {
         caveats.map(({ kind }) => kind),
         ["time"],
       );
-      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pango.in", { mode: "regex" }))).length, 12);
     });
 
     it("an expression that needs too much memory for a text is refused with that reason", async (scene) => {
@@ -228,7 +241,7 @@ export function testSearch(subject: StoreUnderTest): void {
         code: "unavailable",
         message: /too much memory/,
       });
-      assert.equal((await store.search(ask("pango.in", { mode: "regex" }))).hits.length, 12);
+      assert.equal((await findAll(store, ask("pango.in", { mode: "regex" }))).length, 12);
     });
 
     it("no match means no hit and no caveat", async ({ store }) => {

@@ -16,7 +16,7 @@ import { checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createHost } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
-import { ask, foldPlaces, itemOf, numbered, say, summary } from "./ground.ts";
+import { findAll, ask, foldPlaces, itemOf, numbered, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export interface Scene {
@@ -187,7 +187,7 @@ export async function followed(store: Store, change: number): Promise<readonly s
 
 /** Which summaries and which messages a word finds. */
 export async function found(store: Store, pattern: string): Promise<readonly string[]> {
-  return (await store.search(ask(pattern, { limit: 200 }))).hits.map(({ id }) => String(id)).toSorted();
+  return (await findAll(store, ask(pattern, { limit: 200 }))).map(({ id }) => String(id)).toSorted();
 }
 
 /** Times are in milliseconds: this makes what follows later than what came before. */

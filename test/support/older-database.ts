@@ -65,7 +65,10 @@ export function contentsOf(path: string): Readonly<Record<string, readonly strin
           : value,
     );
   return Object.fromEntries(
-    tablesOf(path).map((table) => [table, rowsOf(path, `SELECT * FROM "${table}"`).map(line).toSorted()]),
+    // The vocabulary is a view of the index.
+    tablesOf(path)
+      .filter((table) => !table.endsWith("_vocab"))
+      .map((table) => [table, rowsOf(path, `SELECT * FROM "${table}"`).map(line).toSorted()]),
   );
 }
 

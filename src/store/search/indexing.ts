@@ -15,6 +15,8 @@ export interface SearchIndex {
   readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
   /** The highest ids of rows that match, below a given one, highest first. */
   readonly newest: (corpus: CorpusName, match: Match, most: number, below?: number) => Script<readonly number[]>;
+  /** Terms of messages that begin with this, in order, at most so many. */
+  readonly vocabulary: (prefix: string, most: number) => Script<readonly string[]>;
   /** Replaces the index by an empty one of the current version. */
   readonly reset: readonly Statement[];
 }

@@ -108,6 +108,13 @@ export function parseQuery(pattern: string): Query {
   };
 }
 
+/** The same wordings, with other terms in place of some words. */
+export function replaceTerms({ united, each, terms }: Wordings, instead: ReadonlyMap<Term, Term>): Wordings {
+  const replaced = (list: readonly Term[]): readonly Term[] => list.map((term) => instead.get(term) ?? term);
+  const within = (query: Query): Query => ({ ...query, words: replaced(query.words) });
+  return { united: within(united), each: each.map(within), terms: replaced(terms) };
+}
+
 /** The terms of a chunk without white space: `word`, `src/a.ts`, `getName`, `migrat*`, `数据库`, `🎉`. */
 function termsOfChunk(chunk: string): { readonly words: readonly Term[]; readonly pieces: readonly Term[] } {
   const words: Term[] = [];

@@ -4,7 +4,10 @@ import { conversationTerm, type Match, type SearchIndex } from "../search/indexi
 import type { Term } from "../search/query.ts";
 import { ids } from "../search/sources.ts";
 import { termsVersion } from "../search/tokenize.ts";
-import { statement } from "../script.ts";
+import { one, statement, text } from "../script.ts";
+
+/** A view of the index, without rows of its own; it stays when the index is replaced. */
+export const vocabularyTable = `CREATE VIRTUAL TABLE IF NOT EXISTS messages_fts_vocab USING fts5vocab('messages_fts', 'row')`;
 
 /**
  * Contentless, since snippets are cut from the rows. The figures are measured: `hashsize` (what a batch gathers before it
@@ -14,6 +17,7 @@ import { statement } from "../script.ts";
 export const searchTables = [
   `CREATE VIRTUAL TABLE messages_fts USING fts5(text, content='', contentless_delete=1, tokenize='unicode61')`,
   `CREATE VIRTUAL TABLE summaries_fts USING fts5(text, content='', contentless_delete=1, tokenize='unicode61')`,
+  vocabularyTable,
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 16)`,
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 1000)`,
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 16777216)`,
@@ -37,6 +41,14 @@ export const searchIndex: SearchIndex = {
          WHERE ${corpus}_fts MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`,
         [expressionOf(match), below, most],
       ),
+    ),
+  vocabulary: (prefix, most) =>
+    one(
+      statement(
+        `SELECT json_group_array(term) AS terms FROM (SELECT term FROM messages_fts_vocab WHERE term >= ? AND term < ? LIMIT ?)`,
+        [prefix, `${prefix}\u{10ffff}`, most],
+      ),
+      (row) => JSON.parse(text(row, "terms")) as string[],
     ),
   reset: [
     "DROP TABLE messages_fts",

@@ -35,7 +35,13 @@ const old = (words: string): readonly Readonly<Record<string, unknown>>[] => row
 const conversations = (): readonly ConversationId[] =>
   old("SELECT conversation_id AS id FROM conversations").map(({ id }) => Number(id) as ConversationId);
 const find = async (store: Store, pattern: string) =>
-  (await store.search({ pattern, mode: "full_text", scope: "both", sort: "relevance", limit: 50 })).hits;
+  (
+    await Promise.all(
+      (["messages", "summaries"] as const).map(
+        async (scope) => await store.search({ pattern, mode: "full_text", scope, sort: "relevance", limit: 50 }),
+      ),
+    )
+  ).flatMap(({ hits }) => hits);
 /** `msg_1-42` or the id of a summary, by the conversation and seq that schema 1 recorded. */
 const nameOf = ({
   conversation_id: conversation,

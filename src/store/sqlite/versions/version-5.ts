@@ -3,6 +3,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { tableNames } from "../pragma.ts";
 import { tables } from "../schema.ts";
+import { vocabularyTable } from "../search-index.ts";
 
 const added = ["pins", "search_words"] as const satisfies readonly (keyof typeof tables)[];
 
@@ -10,4 +11,5 @@ const added = ["pins", "search_words"] as const satisfies readonly (keyof typeof
 export function upgradeToVersion5(db: DatabaseSync): void {
   const present = tableNames(db);
   for (const name of added) if (!present.has(name)) db.exec(tables[name]);
+  db.exec(vocabularyTable);
 }
