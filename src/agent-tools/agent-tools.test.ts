@@ -969,6 +969,7 @@ describe("every tool", () => {
       lcm_expand_query: { prompt: "x", maxTokens: "some" },
       lcm_expand: { summaryIds: "sum_x", maxDepth: -1 },
       lcm_recent: { tokenCap: 0 },
+      lcm_pin: { action: "keep" },
     };
     for (const { name, audience } of tools) {
       const context: ToolContext = { lcm: world.lcm, reader: { conversation: world.own.id, policy: "own" } };
@@ -977,7 +978,9 @@ describe("every tool", () => {
       assert.equal(codeOf(result), "invalid");
       assert.match(
         result.text,
-        new RegExp(`^${name}: (limit|fromLine|maxTokens|maxDepth|tokenCap) is .*, but must be a whole number`),
+        new RegExp(
+          `^${name}: (?:(limit|fromLine|maxTokens|maxDepth|tokenCap) is .*, but must be a whole number|action is "keep", but must be one of pin)`,
+        ),
       );
       assert.match(result.text, new RegExp(`^For example: ${name} \\{`, "m"));
       assert.match((await call(name, { sumary: 1, patern: 1 }, granted)).text, /there is no argument "patern"/);

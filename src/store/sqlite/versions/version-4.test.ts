@@ -31,10 +31,13 @@ describe("upgrading a database of schema 3", () => {
       compactions.map(({ mode, outcome, asked }) => [mode, outcome, asked]),
       [["sweep", "settled", false]],
     );
-    const rows = Object.entries(contentsOf(path)).map(([table, now]) => [
-      table,
-      table === "compactions" ? now.map((row) => row.replace(',"asked":"0n"', "")) : now,
-    ]);
+    const now = contentsOf(path);
+    const rows = Object.keys(before)
+      .map((table) => [table, now[table] ?? []] as const)
+      .map(([table, now]) => [
+        table,
+        table === "compactions" ? now.map((row) => row.replace(',"asked":"0n"', "")) : now,
+      ]);
     assert.deepEqual(Object.fromEntries(rows), before);
   });
 

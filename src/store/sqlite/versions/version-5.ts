@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { tableNames } from "../pragma.ts";
-import { tables } from "../schema.ts";
+import { indexes, tables } from "../schema.ts";
 import { vocabularyTable } from "../search-index.ts";
 
 const added = ["pins", "search_words"] as const satisfies readonly (keyof typeof tables)[];
@@ -10,6 +10,10 @@ const added = ["pins", "search_words"] as const satisfies readonly (keyof typeof
 /** Call inside a transaction. A file that comes from schema 1 has the tables already. */
 export function upgradeToVersion5(db: DatabaseSync): void {
   const present = tableNames(db);
-  for (const name of added) if (!present.has(name)) db.exec(tables[name]);
+  for (const name of added) {
+    if (present.has(name)) continue;
+    db.exec(tables[name]);
+    for (const index of indexes) if (index.includes(` ON ${name} (`)) db.exec(index);
+  }
   db.exec(vocabularyTable);
 }
