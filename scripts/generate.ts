@@ -141,6 +141,9 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   message_vectors:
     "Vectors of messages for search by meaning, one bit per dimension: up to 1,024 in a block, in the order of the messages' numbers. A block is continued, and made again after a message in it has changed.",
   embedders: "What each configured embedding model has done: how many texts it has embedded, and why it last failed.",
+  pins: "Standing instructions: a user's own words that stay in prompts when their message is no longer shown, with who pinned or unpinned them, and why.",
+  search_words:
+    "How somebody might ask for what a message says, written by the model that summarised it. Indexed with the message, never shown.",
   search_progress: "The version of the search index.",
   checksum_backlog:
     "Tables with rows of an earlier schema that have no checksum yet: those with an id above `after_id`. Empty once all have one.",
@@ -307,6 +310,8 @@ const results: Readonly<Record<string, string>> = {
     "`since` and `before` as interpreted; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
   lcm_expand:
     "`items` with `kind`, `id`, `text`, `tokens`, `createdAt` and `conversationId`; `expandedSummaryIds`, `tokens` (charged to the grant), `leftOut`, `messagesBelow` (messages that were not requested) and `truncated`.",
+  lcm_pin:
+    "For pin and unpin: `message`, `words`, `saidAt`, `state`, `origin`, `reason` and `change`, the number that `lcm undo` takes. For list: `pins`, newest first.",
 };
 
 function toolsMarkdown(): string {

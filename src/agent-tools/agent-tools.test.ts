@@ -1045,6 +1045,7 @@ describe("every tool", () => {
       lcm_expand: { summaryIds: "sum_x", maxDepth: -1 },
       lcm_recent: { tokenCap: 0 },
       lcm_map: { prompt: "x", schema: {}, conversationId: 0 },
+      lcm_pin: { action: "keep" },
     };
     for (const { name, audience } of tools) {
       const context: ToolContext = { lcm: world.lcm, reader: { conversation: world.own.id, policy: "own" } };
@@ -1054,7 +1055,7 @@ describe("every tool", () => {
       assert.match(
         result.text,
         new RegExp(
-          `^${name}: (limit|fromLine|maxTokens|maxDepth|tokenCap|conversationId) is .*, but must be a whole number`,
+          `^${name}: (?:(limit|fromLine|maxTokens|maxDepth|tokenCap|conversationId) is .*, but must be a whole number|action is "keep", but must be one of pin)`,
         ),
       );
       assert.match(result.text, new RegExp(`^For example: ${name} \\{`, "m"));

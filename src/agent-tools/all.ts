@@ -6,6 +6,15 @@ import { expandTool } from "./expand.ts";
 import { grepTool } from "./grep.ts";
 import { mapTool } from "./map.ts";
 import { recentTool } from "./recent.ts";
+import { pinTool } from "./pin.ts";
 import type { Tool } from "./define.ts";
 
-export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, mapTool, expandTool];
+export const tools: readonly Tool[] = [
+  grepTool,
+  describeTool,
+  expandQueryTool,
+  recentTool,
+  mapTool,
+  expandTool,
+  pinTool,
+];

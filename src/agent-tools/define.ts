@@ -45,6 +45,8 @@ interface ToolFacts {
   readonly example: JsonObject;
   /** Who may call it: an agent, the delegate that answers its question, or both. */
   readonly audience: "agent" | "delegate" | "both";
+  /** Whether it changes something stored. A session that is only allowed to read is not offered it. */
+  readonly isWriting?: true;
 }
 
 export interface Tool extends ToolFacts {

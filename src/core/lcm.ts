@@ -28,6 +28,7 @@ import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./r
 import { saveMap } from "./recall/map-file.ts";
 import { planThorough, thorough } from "./recall/thorough.ts";
 import { recent } from "./recall/recent.ts";
+import { findPins, pin, pinFound, planPin, planUnpin } from "./maintenance/pins.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
 import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./maintenance/rewrite.ts";
@@ -107,6 +108,14 @@ export interface Lcm {
   readonly planThorough: Bound<typeof planThorough>;
   /** Answers a question by reading every message, with exact counts and checked quotes. Run again to resume. */
   readonly thorough: Bound<typeof thorough>;
+  /** Shows which words of a user's message would stay in prompts; throws if it is not the user's. */
+  readonly planPin: Bound<typeof planPin>;
+  readonly planUnpin: Bound<typeof planUnpin>;
+  /** Pins or unpins as planned. */
+  readonly pin: Bound<typeof pin>;
+  /** Finds standing instructions in messages that were stored before there were pins. */
+  readonly findPins: Bound<typeof findPins>;
+  readonly pinFound: Bound<typeof pinFound>;
   /** Lists the conversations to delete, their size, and what depends on them. */
   readonly planPrune: Bound<typeof planPrune>;
   /** Deletes as planned, after archiving if requested. Replans if one was written to; null if none is left. */
@@ -163,18 +172,7 @@ export function createLcm(given: LcmDeps): Lcm {
     import: importTranscript.bind(null, deps),
     ingest: ingest.bind(null, deps),
     export: exportTranscript.bind(null, store),
-    async assemble(conversation, { budget } = {}) {
-      const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
-      const { freshTailCount } = settings;
-      const tokens = promptBudget ?? promptBudgetDefault;
-      checkBudget(tokens);
-      return await assemble(store, {
-        conversation,
-        budget: tokens,
-        freshTailCount,
-        targetShare: targetShareOf(settings),
-      });
-    },
+    assemble: assembleWithin.bind(null, deps),
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: planCompaction.bind(null, deps),
     async compact(request) {
@@ -189,6 +187,11 @@ export function createLcm(given: LcmDeps): Lcm {
     metered,
     spend: spendOf.bind(null, deps),
     ...recallVerbs({ ...deps, embedder }),
+    planPin: planPin.bind(null, store),
+    planUnpin: planUnpin.bind(null, store),
+    pin: pin.bind(null, store),
+    findPins: findPins.bind(null, store),
+    pinFound: pinFound.bind(null, store),
     planPrune: planPrune.bind(null, store),
     prune: prune.bind(null, store),
     inspect: inspect.bind(null, store),
@@ -246,6 +249,19 @@ const recallVerbs = (deps: RecallDeps): Pick<Lcm, RecallVerb> => ({
 
 const describingWith = (model: Model | null, until: LcmDeps["describeFilesUntil"]) =>
   until === undefined || model === null ? {} : { explore: describeWith(model, until) };
+
+async function assembleWithin(
+  { store, settings }: { readonly store: Store; readonly settings: Settings },
+  conversation: ConversationId,
+  { budget }: { readonly budget?: number } = {},
+): Promise<Assembly> {
+  const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
+  const { freshTailCount, pinsShare } = settings;
+  const tokens = promptBudget ?? promptBudgetDefault;
+  checkBudget(tokens);
+  const shares = { targetShare: targetShareOf(settings), pinsShare };
+  return await assemble(store, { conversation, budget: tokens, freshTailCount, ...shares });
+}
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
 function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {

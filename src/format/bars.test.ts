@@ -26,6 +26,7 @@ const report: AssemblyReport = {
     { depth: 0, items: 3, tokens: 2_500 },
     { depth: 2, items: 1, tokens: 1_000 },
   ],
+  standing: { items: 0, tokens: 0, left: 0 },
   origins: [],
 };
 

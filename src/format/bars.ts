@@ -20,10 +20,11 @@ export interface BarSegment {
 const cellsByDepth = ["░", "▒", "▓", "█"] as const;
 
 export function promptBar(report: AssemblyReport, paint: Paint): readonly BarSegment[] {
-  const { depths, older, tail, notes, budget, tokens } = report;
+  const { depths, older, tail, notes, standing, budget, tokens } = report;
   const raw = (text: string): string => paint.role("user", text);
   const fresh = (text: string): string => paint.role("assistant", text);
   const segments: readonly BarSegment[] = [
+    { cell: "▚", name: "standing", items: standing.items, tokens: standing.tokens, paint: raw },
     ...depths.toSorted((a, b) => b.depth - a.depth).map((share) => summarySegment(share, paint)),
     { cell: "─", name: "older messages", ...older, paint: raw },
     { cell: "━", name: "fresh tail", ...tail, paint: fresh },

@@ -66,7 +66,7 @@ export function itemName(origin: Origin): string {
     case "message":
       return `${origin.role} ${messageName(origin.id)}`;
     case "note":
-      return "note";
+      return origin.standing === undefined ? "note" : "standing instructions";
   }
 }
 
@@ -131,7 +131,7 @@ export const finerWords = ({ finer }: AssemblyReport): readonly string[] =>
 /** Marks an item that is shown in place of a summary of the context. */
 export const finerMark = (origin: Origin): string => (origin.kind !== "note" && origin.within !== undefined ? "+" : "");
 
-export function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {
+export function reservations({ evicted, standIns, loose, shortened, standing }: AssemblyReport): readonly string[] {
   return [
     ...(evicted.items === 0
       ? []
@@ -139,6 +139,9 @@ export function reservations({ evicted, standIns, loose, shortened }: AssemblyRe
           `${plural(evicted.items, "older item")} (${formatCount(evicted.tokens)} tokens) did not fit the budget: ` +
             "still stored and searchable, but not visible to the model; `lcm compact` makes room",
         ]),
+    ...(standing.left === 0
+      ? []
+      : [`${plural(standing.left, "older standing instruction")} did not fit their share of the budget (pinsShare)`]),
     ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a placeholder result`]),
     ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call was folded`]),
     ...(shortened === 0 ? [] : [`${plural(shortened, "message")} shortened, because even the fresh tail does not fit`]),

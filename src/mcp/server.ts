@@ -36,8 +36,8 @@ const instructions =
 /** How often to check that the client still reads, once its input has ended. */
 const probeMs = 1_000;
 
-/** All tools except those that need a grant. */
-const offered = tools.filter(({ audience }) => audience !== "delegate");
+/** All tools except those that need a grant, and those that write: the server reads only. */
+const offered = tools.filter(({ audience, isWriting }) => audience !== "delegate" && isWriting !== true);
 
 /**
  * Serves until the input ends or the signal fires. Pending requests are still answered after the input ends, as long as

@@ -18,6 +18,8 @@ import * as read from "./conversation/reads.ts";
 import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
 import { extents, remove } from "./maintenance/remove.ts";
 import type { ReadScripts, StoreMethod, WriteScript, WriteScripts } from "./script.ts";
+import { pins } from "./conversation/pins.ts";
+import { pin } from "./maintenance/pin.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { planUndo, undo } from "./journal/undo.ts";
 import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
@@ -54,6 +56,7 @@ const beyondRows = [
 export const reads = {
   ...read.reads,
   manifest,
+  pins,
   holderOf,
   journal,
   planUndo,
@@ -83,6 +86,7 @@ export const writes = {
   fold,
   dissolve,
   rewrite,
+  pin,
   transplant,
   fix,
   sweepOrphans,

@@ -22,6 +22,8 @@ const conditions = {
   drafts: own,
   map_answers: own,
   message_vectors: own,
+  pins: own,
+  search_words: own,
   expansion_grants: null,
   model_usage: null,
   embedders: null,

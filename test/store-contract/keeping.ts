@@ -159,6 +159,13 @@ function everyWrite(
       const [made] = await store.summaries({ conversation: talk.id });
       await dissolveAt(store, talk.id, made?.id ?? "sum_");
     },
+    pin: async (store) => {
+      const [said] = await store.messages({ conversation: talk.id, role: "user", limit: 1 });
+      assert.ok(said !== undefined);
+      const { forgets } = (await store.conversation(talk.id)) ?? talk;
+      const about = { state: "pinned", origin: "person", reason: "", saidAt: said.at } as const;
+      return await store.pin({ conversation: talk.id, pin: { ...about, message: said.id, words: said.text }, forgets });
+    },
     fix: async (store) => {
       const { revision } = (await store.conversation(talk.id)) ?? talk;
       const nothing = { times: [], summaries: [], sources: [], context: null, recount: true, unindexed: [] };

@@ -44,6 +44,10 @@ const json = object({
     older: share,
     tail: share,
     notes: share,
+    standing: about(
+      object({ items: whole, tokens: whole, left: whole }),
+      "standing instructions whose messages are not shown, and how many more do not fit",
+    ),
     evicted: share,
     leftOut: share,
     standIns: whole,
@@ -61,7 +65,11 @@ const json = object({
           tokens: whole,
           "within?": within,
         }),
-        object({ kind: oneOf("note"), tokens: whole }),
+        object({
+          kind: oneOf("note"),
+          tokens: whole,
+          "standing?": about(list(whole), "the messages whose words it repeats"),
+        }),
       ),
     ),
   }),

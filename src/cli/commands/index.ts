@@ -26,6 +26,7 @@ import { mapCommand } from "./map.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messagesCommand } from "./messages.ts";
 import { paragraph } from "./_options.ts";
+import { pinsCommand } from "./pins.ts";
 import { promptsCommand } from "./prompts.ts";
 import { pruneCommand } from "./prune.ts";
 import { recentCommand } from "./recent.ts";
@@ -68,7 +69,15 @@ const groups = [
   },
   {
     heading: "Change:",
-    commands: [rewriteCommand, dissolveCommand, transplantCommand, forgetCommand, pruneCommand, adoptCommand],
+    commands: [
+      pinsCommand,
+      rewriteCommand,
+      dissolveCommand,
+      transplantCommand,
+      forgetCommand,
+      pruneCommand,
+      adoptCommand,
+    ],
   },
   { heading: "Help:", commands: [completionCommand, completeCommand] },
 ] as const;

@@ -6,6 +6,8 @@
  * steps (eviction.ts), and a fixed note comes first. When it is smaller than it need be, stretches are shown by finer
  * texts (zoom.ts). Only a late result changes earlier output: it moves to its call.
  *
+ * What users said for good comes first if its message is not shown (standing-block.ts).
+ *
  * The newest user message is always shown. If it is evicted, its text goes between the note and the rest, shortened if
  * it is a large part of the budget (an eighth to a quarter).
  *
@@ -14,7 +16,7 @@
  * 1. evict the tail up to the newest user message;
  * 2. shorten tool results, the largest first, to no less than 64 tokens;
  * 3. shorten everything else but that message;
- * 4. drop what follows that message, oldest first, each call together with its results;
+ * 4. drop standing instructions, then what follows that message, oldest first, each call together with its results;
  * 5. shorten the newest user message;
  * 6. show nothing: no useful prompt is that small.
  */
@@ -36,6 +38,7 @@ import {
   withoutResults,
 } from "./prompt-items.ts";
 import type { PromptItem } from "./prompt-items.ts";
+import { createShowStanding, pinsRead, showNoStanding, type ShowStanding } from "./standing-block.ts";
 import { isKeptSmall, roomFor, zoomIn, type ShownItem } from "./zoom.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
@@ -48,6 +51,8 @@ export interface AssembleRequest {
   readonly freshTailCount: number;
   /** A smaller context is shown by finer texts up to this share of the budget. */
   readonly targetShare?: number;
+  /** Standing instructions may take this share of the budget. */
+  readonly pinsShare?: number;
 }
 
 export interface Assembly {
@@ -74,6 +79,8 @@ export interface AssemblyReport {
   readonly tail: Share;
   /** Messages that are not in the conversation: the eviction note, and stand-ins for results. */
   readonly notes: Share;
+  /** Standing instructions whose messages are not shown, and how many more do not fit. */
+  readonly standing: Share & { readonly left: number };
   /** Context items that do not fit. */
   readonly evicted: Share;
   /** Items without content, or that the host excludes from prompts. */
@@ -99,7 +106,8 @@ export type Origin = {
       readonly role: Message["role"];
       readonly part: "older" | "tail";
     }
-  | { readonly kind: "note" }
+  /** `standing`: the messages whose words it repeats. */
+  | { readonly kind: "note"; readonly standing?: readonly MessageId[] }
 );
 
 export async function assemble(store: Store, request: AssembleRequest): Promise<Assembly> {
@@ -109,7 +117,7 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   // Near the tail, read a little more: a call whose result is in the tail belongs to the tail.
   const from = tail === null || planned <= tail - tailLookback ? planned : Math.max(0, tail - tailLookback);
   const shown = await readPromptItems(store, window.items, from);
-  const build = createPromptBuilder(store, window);
+  const build = createPromptBuilder(store, window, await readStanding(store, request, window));
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;
@@ -130,9 +138,21 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   return toAssembly(await squeeze(await userBefore(after), after, window.budget, build), window, wholeTail);
 }
 
+/** Read after the context: what is missing from it by then is shown here, or its message is. */
+async function readStanding(
+  store: Store,
+  { conversation, pinsShare = 0 }: AssembleRequest,
+  { budgetToFill: budget }: Window,
+): Promise<ShowStanding> {
+  const tokensMax = Math.floor(pinsShare * budget);
+  if (tokensMax === 0) return showNoStanding;
+  return createShowStanding(await store.pins(conversation, { inForce: true, limit: pinsRead }), tokensMax);
+}
+
 /** The newest context items, enough to exceed the budget or all there are, with their estimated cost. */
 interface Window extends Sizes {
   readonly conversation: ConversationId;
+  readonly budgetToFill: number;
   readonly items: readonly ShownItem[];
   readonly totalItems: number;
   readonly finer: Share;
@@ -171,6 +191,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
       return {
         conversation: conversation.id,
         budget,
+        budgetToFill: budgetToFill(conversation, budget),
         total,
         before,
         items,
@@ -258,12 +279,12 @@ async function squeeze(
     }
   }
   for (const cut of safeCuts(rest.map(({ ties }) => ties))) {
-    const fitting = await build([...first, ...rest.slice(cut)]);
+    const fitting = await build([...first, ...rest.slice(cut)], showNoStanding);
     if (fitting !== null) return fitting;
   }
   for (const most of [budget - noteTokens, budget]) {
     const shorter = user === null ? null : shorten(user, most);
-    const fitting = shorter === null ? null : await build([shorter]);
+    const fitting = shorter === null ? null : await build([shorter], showNoStanding);
     if (fitting !== null) return fitting;
   }
   return null;
@@ -275,7 +296,12 @@ const isResult = ({ ties }: PromptItem): boolean => ties.answers.length > 0;
 
 function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: number | null): Assembly {
   const { kept, outputs, hidden, tokens, standIns, loose } = prompt ?? { ...emptyPrompt, hidden: window.totalItems };
-  const origins = outputs.map((output) => originOf(output, wholeTail ?? 0, window.items));
+  const standing = prompt?.standing ?? null;
+  const origins = outputs.map((output): Origin => {
+    if (standing !== null && output.message === standing.message)
+      return { kind: "note", standing: standing.pins, tokens: output.tokens };
+    return originOf(output, wholeTail ?? 0, window.items);
+  });
   const summaries = origins.filter((origin) => origin.kind === "summary");
   const raw = origins.filter((origin) => origin.kind === "message");
   const keptCost = kept.reduce((sum, { cost }) => sum + cost, 0);
@@ -290,7 +316,12 @@ function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: numbe
       finer: window.finer,
       older: shareOf(raw.filter(({ part }) => part === "older")),
       tail: shareOf(raw.filter(({ part }) => part === "tail")),
-      notes: shareOf(origins.filter(({ kind }) => kind === "note")),
+      notes: shareOf(origins.filter((origin) => origin.kind === "note" && origin.standing === undefined)),
+      standing: {
+        items: standing?.pins.length ?? 0,
+        tokens: standing?.tokens ?? 0,
+        left: standing?.left ?? 0,
+      },
       evicted: { items: hidden, tokens: Math.max(0, window.total - keptCost) },
       leftOut: shareOf(kept.filter(({ message }) => message === null).map(({ cost }) => ({ tokens: cost }))),
       standIns,
@@ -302,7 +333,15 @@ function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: numbe
   };
 }
 
-const emptyPrompt: BuiltPrompt = { kept: [], outputs: [], tokens: 0, hidden: 0, standIns: 0, loose: 0 };
+const emptyPrompt: BuiltPrompt = {
+  kept: [],
+  outputs: [],
+  tokens: 0,
+  hidden: 0,
+  standIns: 0,
+  loose: 0,
+  standing: null,
+};
 
 function originOf({ item, tokens }: PromptMessage, tailFrom: number, items: readonly ShownItem[]): Origin {
   if (item === null) return { kind: "note", tokens };

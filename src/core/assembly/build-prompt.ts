@@ -11,6 +11,7 @@ import { tokensOf } from "./present-message.ts";
 import { isMessage, type PromptItem } from "./prompt-items.ts";
 import { timestampToMs } from "../base/time.ts";
 import { pair, type Paired } from "./pair-results.ts";
+import type { ShowStanding, StandingBlock } from "./standing-block.ts";
 
 /** A prompt within the budget. */
 export interface BuiltPrompt {
@@ -21,17 +22,19 @@ export interface BuiltPrompt {
   readonly hidden: number;
   readonly standIns: number;
   readonly loose: number;
+  /** Its first message; null if there are no standing instructions to show. */
+  readonly standing: StandingBlock | null;
 }
 
 export interface PromptMessage {
   readonly message: HostMessage;
-  /** The item it shows; null for a note or stand-in. */
+  /** The item it shows; null for a note, a stand-in or standing instructions. */
   readonly item: PromptItem | null;
   readonly tokens: number;
 }
 
 /** Returns null if these items exceed the budget. */
-export type BuildPrompt = (kept: readonly PromptItem[]) => Promise<BuiltPrompt | null>;
+export type BuildPrompt = (kept: readonly PromptItem[], showStanding?: ShowStanding) => Promise<BuiltPrompt | null>;
 
 const evictionNote =
   "[Earlier parts of this conversation are not shown here. They are stored: lcm_grep finds them, and " +
@@ -44,10 +47,11 @@ export const noteTokens = tokensOf({ role: "user", content: evictionNote });
 export function createPromptBuilder(
   store: Store,
   about: { readonly conversation: ConversationId; readonly budget: number; readonly totalItems: number },
+  showPinned: ShowStanding,
 ): BuildPrompt {
   const { budget } = about;
   const isElsewhere = createLookup(store, about.conversation);
-  return async (kept) => {
+  return async (kept, showStanding = showPinned) => {
     const visible = kept.flatMap((item) => (item.message === null ? [] : [{ item, message: item.message }]));
     if (visible.reduce((sum, { item }) => sum + item.tokens, 0) > budget) return null;
     const hidden = Math.max(0, about.totalItems - kept.filter(({ cost }) => cost > 0).length);
@@ -63,11 +67,13 @@ export function createPromptBuilder(
       return { message, item: given?.item ?? null, tokens: isAsGiven ? given.item.tokens : tokensOf(message) };
     });
     const isNoted = hidden > 0 && budget >= 4 * noteTokens;
-    const opening = openingOf(kept, outputs, isNoted);
-    const all = opening === null ? outputs : [opening, ...outputs];
+    const standing = showStanding(kept);
+    const first = standing === null ? [] : [{ ...standing, item: null }];
+    const opening = openingOf(kept, [...first, ...outputs], isNoted);
+    const all = [...first, ...(opening === null ? [] : [opening]), ...outputs];
     const tokens = all.reduce((sum, output) => sum + output.tokens, 0);
     const standIns = atOnce.unanswered.length;
-    return tokens > budget ? null : { kept, outputs: all, tokens, hidden, standIns, loose };
+    return tokens > budget ? null : { kept, outputs: all, tokens, hidden, standIns, loose, standing };
   };
 }
 

@@ -22,4 +22,4 @@ export const forgeries = (names: readonly string[]): RegExp =>
     "giu",
   );
 
-const forgedElement = forgeries(["summary", "parents", "content"]);
+const forgedElement = forgeries(["summary", "parents", "content", "standing_instructions", "instruction"]);

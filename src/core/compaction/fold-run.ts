@@ -2,6 +2,7 @@
 
 import type { ContextItem, ConversationId, Level, Message, Refusal, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
+import { pinsIn } from "../messages/standing.ts";
 import { condensedSource, contextBefore, leafSource, type Targets } from "../summarize/source.ts";
 import { summarize, type SummarizeDeps, type SummarizeOptions } from "../summarize/summarize.ts";
 
@@ -58,7 +59,9 @@ export function createFoldRun(deps: SummarizeDeps & { readonly store: Store }, r
         : condensedSource(depth, await store.summaries({ ids: items.map(({ id }) => id as SummaryId) }), facts);
     const drafted = await summarize(deps, source, options);
     if (drafted.kind !== "drafted") return drafted;
-    const folded = await store.fold(conversation, items, { ...drafted.summary, forgets });
+    const { pins: named = [], ...summary } = drafted.summary;
+    const pins = depth === 0 ? [...pinsIn(messages), ...named] : [];
+    const folded = await store.fold(conversation, items, { ...summary, pins, forgets });
     if (folded.kind === "stale") return { kind: "stale" };
     return { kind: "folded", tokens: drafted.summary.tokens, level: drafted.summary.level, summary: folded.summary };
   };

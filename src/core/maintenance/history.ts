@@ -5,7 +5,7 @@
 
 import type { JournalFilter, Obstacle } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
-import { isSummaryId } from "../model/types.ts";
+import { isSummaryId, parseMessageId } from "../model/types.ts";
 import type { ConversationId, JournalEntry, Operation, SummaryId, Touched } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { formatCount, plural } from "../base/format.ts";
@@ -183,6 +183,8 @@ function describeSteps(operation: Operation, steps: readonly JournalEntry[], dep
 const describers = {
   dissolve: describeDissolve,
   transplant: describeTransplant,
+  pin: ({ subject }: JournalEntry) => `${subject} pinned`,
+  unpin: ({ subject }: JournalEntry) => `${subject} unpinned`,
   undo: describeUndoStep,
   forget: describeRemoval,
   prune: describeRemoval,
@@ -195,6 +197,7 @@ function describeUndoStep(step: JournalEntry, depths: Depths): string {
   if (isPlaced(after, subject) && !isPlaced(before, subject)) return `${subject} put back in place`;
   if (isPlaced(before, subject)) return describeDissolve(step);
   if (before.rows.messages > 0 && subject.includes(" → ")) return `${describeTransplant(step)}: copies removed`;
+  if (parseMessageId(subject) !== null) return `the pin of ${subject} restored`;
   return describeFix([step]).replace(/^fixed/, "restored");
 }
 

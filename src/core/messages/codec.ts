@@ -25,6 +25,7 @@ import {
 } from "./dialects.ts";
 import type { CallsBeside } from "./dialects.ts";
 import { isTimestamp, parseTimestamp, type Timestamp } from "../base/time.ts";
+import { findStanding } from "./standing.ts";
 
 /** A message in the form of the host: a role, and any other fields. */
 export type HostMessage = JsonObject;
@@ -50,6 +51,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
   const parts = partsOf(raw);
   const { at, aside, entry, parentKey } = origin;
   const role = roleOf(raw.role);
+  const standing = raw.role === "user" ? findStanding({ role, parts }) : null;
   const place = {
     key: storableKey(origin.key),
     at,
@@ -63,6 +65,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     envelope: parts === sealedParts ? JSON.stringify([jsonText(raw)]) : envelopeOf(raw, role, at),
     entry: entry === undefined ? null : shortenEntry(entry, place),
     ...(aside === undefined ? {} : { aside }),
+    ...(standing === null ? {} : { standing }),
   };
 }
 

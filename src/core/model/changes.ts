@@ -9,6 +9,7 @@ import type {
   FileId,
   JournalEntry,
   MessageId,
+  NewPin,
   Operation,
   Ref,
   Sources,
@@ -122,6 +123,13 @@ export interface ConversationFix {
   readonly recount: boolean;
   /** Rows without a search entry. */
   readonly unindexed: readonly (MessageId | SummaryId)[];
+}
+
+export interface PinPlan {
+  readonly conversation: ConversationId;
+  readonly pin: NewPin;
+  /** `forgets` of the conversation when the message was read: text redacted since must not come back. */
+  readonly forgets: number;
 }
 
 export interface JournalFilter {

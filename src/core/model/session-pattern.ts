@@ -17,3 +17,7 @@ export function matchesPattern(pattern: string, name: string): boolean {
 
 export const agentInKey = (sessionKey: string | null): string | null =>
   /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;
+
+/** Whether a program, not a person, writes the user's messages of this session. */
+export const isAutomated = (sessionKey: string | null): boolean =>
+  /^agent:[^:]+:(?:.*:)?(?:subagent|cron|hook|acp)(?::|$)/.test(sessionKey ?? "");

@@ -30,6 +30,7 @@ const specified = {
 /** What our own decisions add. */
 const added = {
   contextTarget: ["LCM_CONTEXT_TARGET", 0.5],
+  pinsShare: ["LCM_PINS_SHARE", 0.02],
   summaryBaseUrl: ["LCM_SUMMARY_BASE_URL", null],
   summaryConcurrency: ["LCM_SUMMARY_CONCURRENCY", 4],
   summaryTimeoutSeconds: ["LCM_SUMMARY_TIMEOUT_SECONDS", 120],

@@ -91,6 +91,14 @@ export const settings = {
       "Share of the prompt budget that an automatic sweep leaves filled, at most 0.8 of `contextThreshold`; 0 folds between turns and sweeps until nothing is left to fold.",
     why: "More of the conversation in every prompt tells the agent more, and costs more where the provider has no cache.",
   },
+  pinsShare: {
+    kind: "number",
+    default: 0.02,
+    bounds: [0, 0.5],
+    sentence:
+      "Share of the prompt budget for standing instructions: what users said for good, in messages that the prompt no longer shows; 0 shows none.",
+    why: "An agent with many rules needs more room for them; in a small window every token counts.",
+  },
   summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
     sentence:
       "Base URL of that provider, for use outside a host. When not set: the provider's own, or the one in OpenClaw's config.",

@@ -14,6 +14,7 @@ import type {
   JournalFilter,
   ConversationFix,
   PartOf,
+  PinPlan,
   Removed,
   RemovePlan,
   RewritePlan,
@@ -41,6 +42,7 @@ import type {
   NewEntry,
   NewMessage,
   NewSummary,
+  Pin,
   Role,
   Sources,
   StoredFile,
@@ -147,6 +149,12 @@ export type MessageSelection =
       readonly limit?: number;
       readonly keep?: "oldest" | "newest";
     };
+
+export interface PinFilter {
+  /** Only what prompts may show: pinned, and not said on a branch that the host left. */
+  readonly inForce?: boolean;
+  readonly limit?: number;
+}
 
 export type SummarySelection =
   | { readonly ids: readonly SummaryId[] }
@@ -332,6 +340,8 @@ export interface Store {
   unused(conversation: ConversationId, limit: number): Promise<readonly SummaryId[]>;
   /** What is below a summary, and how much it is to read. Reads at most `summariesMax` summaries. */
   manifest(root: SummaryId, summariesMax: number): Promise<Manifest>;
+  /** Standing instructions, the newest first. */
+  pins(conversation: ConversationId, filter?: PinFilter): Promise<readonly Pin[]>;
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
   file(id: FileId): Promise<StoredFile | null>;
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
@@ -385,7 +395,7 @@ export interface Store {
   /** Idempotent by key. New items are stored, added to the context and counted in the totals, all or none. */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /**
-   * Replaces a run of the context by one summary of exactly that run. Stale if the run has changed, or if something was
+   * Replaces a run of the context by one summary of exactly that run, and pins what it found there. Stale if the run has changed, or if something was
    * forgotten since `forgets` of the conversation was read.
    */
   fold(
@@ -404,6 +414,8 @@ export interface Store {
     text: NewSummary,
     partOf?: PartOf,
   ): Promise<Written<Changed & { readonly revision: number }>>;
+  /** Pins or unpins what a message says. Stale if something was forgotten since. */
+  pin(plan: PinPlan, partOf?: PartOf): Promise<Written<Changed>>;
   /** Copies the source's summaries, and everything below them, to the front of the target's context. */
   transplant(plan: TransplantPlan): Promise<Transplanted>;
   fix(plan: ConversationFix, partOf?: PartOf): Promise<Written<Changed>>;

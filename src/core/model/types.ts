@@ -156,6 +156,8 @@ export interface NewMessage {
   readonly aside?: Aside;
   /** Content that was moved to files, by path and place. */
   readonly moved?: readonly MovedContent[];
+  /** What a user asks for good, found in the text. */
+  readonly standing?: Standing;
 }
 
 /**
@@ -166,7 +168,7 @@ export interface Damage {
   readonly isDamaged?: true;
 }
 
-export interface Message extends Omit<NewMessage, "aside">, Damage {
+export interface Message extends Omit<NewMessage, "aside" | "standing">, Damage {
   readonly id: MessageId;
   readonly conversation: ConversationId;
   readonly seq: number;
@@ -191,6 +193,33 @@ export interface Entry extends NewEntry, Damage {
   readonly afterSeq: number;
 }
 
+// ── Pins ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A standing instruction: a user's own words that stay in prompts when their message is no longer shown. */
+export interface Standing {
+  /** Verbatim; what is left out in between is marked with `…`. */
+  readonly words: string;
+  /** Why it was pinned: the words of the cue, or what a person or the agent gave. */
+  readonly reason: string;
+}
+
+export const pinOrigins = ["cue", "model", "person", "agent"] as const;
+/** Who pinned or unpinned it last. Cues and models never change what a person or the agent decided. */
+export type PinOrigin = (typeof pinOrigins)[number];
+
+export const pinStates = ["pinned", "unpinned"] as const;
+
+export interface Pin extends Standing {
+  /** The conversation whose prompts show it. A new segment carries the pins of the one before. */
+  readonly conversation: ConversationId;
+  /** Where it was said; of an earlier segment if it was carried over. */
+  readonly message: MessageId;
+  readonly saidAt: Timestamp;
+  readonly origin: PinOrigin;
+  readonly state: (typeof pinStates)[number];
+  readonly at: Timestamp;
+}
+
 // ── Summaries and the context ────────────────────────────────────────────────────────────────────────────────────────
 
 export const levels = ["normal", "aggressive", "extractive", "truncated"] as const;
@@ -209,6 +238,9 @@ export type ContextItem = Ref & {
   readonly depth: number;
 };
 
+/** A pin ready to be stored. */
+export type NewPin = Omit<Pin, "conversation" | "at">;
+
 /** A summary ready to be stored. Its depth, time range and descendants follow from the run that it replaces. */
 export interface NewSummary {
   readonly text: string;
@@ -218,10 +250,20 @@ export interface NewSummary {
   /** The `previous_context` of its prompt; null if there was none, or if it was not recorded. */
   readonly previousContext: string | null;
   readonly fileIds: readonly FileId[];
+  /** Of a leaf: standing instructions in its messages. What is pinned or unpinned already stays as it is. */
+  readonly pins?: readonly NewPin[];
+  /** Of a leaf that a model wrote: how somebody might ask for what its messages say. */
+  readonly searchWords?: readonly SearchWords[];
+}
+
+/** Words by which a message is found and that it does not have itself. They are never shown as said. */
+export interface SearchWords {
+  readonly message: MessageId;
+  readonly words: string;
 }
 
 /** Text that represents its sources: a leaf (depth 0) messages, a condensed summary those of the depth below. */
-export interface Summary extends NewSummary, Damage {
+export interface Summary extends Omit<NewSummary, "pins" | "searchWords">, Damage {
   readonly id: SummaryId;
   readonly conversation: ConversationId;
   readonly depth: number;
@@ -367,6 +409,8 @@ export const operations = [
   "dissolve",
   "transplant",
   "fix",
+  "pin",
+  "unpin",
   "undo",
   /** These two cannot be undone, except from a backup or an archive. */
   "forget",

@@ -148,8 +148,17 @@ describe("a prompt", () => {
   it("ends with the request to name what can be expanded, for any template", () => {
     const templates = { ...builtInTemplates, leaf: "In one word: {conversationSegment}" };
     for (const prompt of [render(), render({ depth: 3 }), render({}, templates)]) {
-      assert.ok(prompt.endsWith(`\n${expandFooter} …`));
+      assert.ok(prompt.includes(`\n${expandFooter} …`));
     }
+    assert.ok(render({ depth: 3 }).endsWith(`\n${expandFooter} …`));
+  });
+
+  it("asks for words for search below a leaf, for any template and level, and only there", () => {
+    const templates = { ...builtInTemplates, leaf: "In one word: {conversationSegment}" };
+    const asked = /Search words:\n12: .*\nStanding instructions: 3, 17\n/;
+    for (const prompt of [render(), render({ level: "aggressive" }), render({}, templates)])
+      assert.match(prompt, asked);
+    for (const depth of [1, 2, 3]) assert.doesNotMatch(render({ depth }), /Search words/);
   });
 
   it("asks only for durable facts at the second attempt", () => {

@@ -179,6 +179,22 @@ const lastDuty = `Now write the summary of the text in ${tags.segment}, which is
 End it with one line of exactly this form that names, in a few words, what the record contains and your text leaves out:
 ${expandFooter} …`;
 
+/** About how many tokens a leaf's notes for search may have, which do not count as summary. */
+export const notesTokens = 300;
+
+export const searchWordsHeading = "Search words:";
+export const standingHeading = "Standing instructions:";
+
+const notesDuty = `After that line, and apart from the summary, help to find these messages again. Entries are numbered \
+([12 · …]). Add, in exactly this form and with about ${notesTokens} tokens at most:
+${searchWordsHeading}
+12: other words for what entry 12 says; a question that it answers
+${standingHeading} 3, 17
+One line for each entry that somebody may look for later: synonyms, the topic in other words, questions that it answers, \
+the reason of a decision; not the words that the entry already has. After "${standingHeading}" the numbers of those entries \
+of the user that ask for something to be respected from then on (a rule, a preference, an allergy, or that an earlier one \
+no longer applies), or "none".`;
+
 /** Placeholders inside inserted text are not replaced. */
 export function renderPrompt(templates: Templates, input: PromptInput): Prompt {
   const values: Readonly<Record<string, string>> = {
@@ -195,6 +211,7 @@ export function renderPrompt(templates: Templates, input: PromptInput): Prompt {
     ...(input.level === "aggressive" ? [aggressiveDemand] : []),
     ...(instructions === "" ? [] : [operatorRules(instructions)]),
     lastDuty,
+    ...(input.depth === 0 ? [notesDuty] : []),
   ];
   return { system, prompt: sections.join("\n\n") };
 }

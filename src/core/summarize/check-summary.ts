@@ -29,7 +29,7 @@ export function isEcho(answer: string, given: string): boolean {
 /** Drops line breaks and labels, which a copy may lack. The pattern skips single spaces for speed. */
 const normalise = (text: string): string =>
   text
-    .replace(/\[\d{4}-\d\d-\d\d [^\]\n]{0,80}\](?: \[[^\]\n]{0,80}\])?/g, " ")
+    .replace(/\[(?:\d+ · )?\d{4}-\d\d-\d\d [^\]\n]{0,80}\](?: \[[^\]\n]{0,80}\])?/g, " ")
     .replace(/\s{2,}|[^\S ]/g, " ")
     .trim();
 

@@ -13,6 +13,8 @@ export interface Passage {
   readonly label: string;
   readonly text: string;
   readonly kind: "user" | "assistant" | "tool" | "system" | "summary";
+  /** By which a model refers to the message, where it may. */
+  readonly number?: number;
 }
 
 /** A parsed label. `who` is the whole label if that has no time. */

@@ -17,13 +17,20 @@ import { outputText, reportsErrors, wordsText } from "./output-text.ts";
 
 /**
  * A passage for each message, one for each result if it has several, none if there is nothing to read in it. Times are in
- * this zone; null leaves them out. If nothing can be read in any message, one passage says so.
+ * this zone; null leaves them out. If nothing can be read in any message, one passage says so. Numbers count messages.
  */
-export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
-  const passages = passagesByMessage(messages, zone).flat();
+export function messagePassages(
+  messages: readonly Message[],
+  zone: string | null,
+  isNumbered = false,
+): readonly Passage[] {
+  const passages = passagesByMessage(messages, zone).flatMap((own, index) =>
+    isNumbered ? own.map((passage) => ({ ...passage, number: index + 1 })) : own,
+  );
   const [message] = messages;
   if (passages.length > 0 || message === undefined) return passages;
-  return [toPassage({ message, who: [message.role], kind: message.role, text: "[no text]" }, zone)];
+  const nothing = toPassage({ message, who: [message.role], kind: message.role, text: "[no text]" }, zone);
+  return [isNumbered ? { ...nothing, number: 1 } : nothing];
 }
 
 /** The same for each message apart; empty if there is nothing to read in it. */
@@ -53,13 +60,18 @@ export function summaryPassages(summaries: readonly Summary[], zone: string | nu
   });
 }
 
-/** `label text`, separated by blank lines; a line that looks like a label is escaped. */
+/** `label text`, separated by blank lines; a line that looks like a label is escaped. A number begins its label. */
 export function sourceText(passages: readonly Passage[]): string {
-  return passages.map(({ label, text }) => `${label} ${text.replace(forgedLabel, "$&\\")}`).join("\n\n");
+  return passages
+    .map(({ label, text, number }) => {
+      const numbered = number === undefined ? label : label.replace("[", `[${number} · `);
+      return `${numbered} ${text.replace(forgedLabel, "$&\\")}`;
+    })
+    .join("\n\n");
 }
 
 /** The start of a line that looks like a label. */
-const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
+const forgedLabel = /^[^\S\n]*(?=\[(?:\d+ · )?(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
 
 interface ReadMessage {
   readonly message: Message;

@@ -33,7 +33,8 @@ export interface SourceFacts {
 export const leafSource = (messages: readonly Message[], { targets, zone, ...about }: SourceFacts): Source => ({
   ...about,
   depth: 0,
-  passages: messagePassages(messages, zone),
+  messages,
+  passages: messagePassages(messages, zone, true),
   overheadTokens: summaryOverheadTokens,
   targetTokens: targetTokensOf(targets, 0, about.tokens),
   fileIds: fileIdsOf(messages),

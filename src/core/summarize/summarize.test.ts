@@ -249,7 +249,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     const [first, second] = model.calls;
     assert.ok(first && second);
     assert.deepEqual([first.temperature, second.temperature], [0.2, 0.1]);
-    assert.deepEqual([first.maxOutputTokens, second.maxOutputTokens], [2_400, 1_200]);
+    assert.deepEqual([first.maxOutputTokens, second.maxOutputTokens], [3_000, 1_800]);
     assert.match(first.prompt, /\b1200 tokens/);
     assert.match(second.prompt, /\b600 tokens/);
     assert.match(second.prompt, /durable facts/);

@@ -6,9 +6,10 @@
 
 import { readAnswer } from "../model-calls/read-answer.ts";
 import { extract, type Passage } from "./extractive.ts";
-import type { CallPurpose, ConversationId, FileId, NewSummary, Refusal } from "../model/types.ts";
+import type { CallPurpose, ConversationId, FileId, Message, NewSummary, Refusal } from "../model/types.ts";
 import type { Completion, Model } from "../model/store.ts";
-import { expandFooter, renderPrompt, type Prompt, type Templates } from "../prompts/summary.ts";
+import { applyNotes, splitNotes, type LeafNotes } from "./leaf-notes.ts";
+import { expandFooter, notesTokens, renderPrompt, type Prompt, type Templates } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
 import { sourceText } from "./source-text.ts";
 import { completeWithin } from "../model-calls/metering.ts";
@@ -26,6 +27,8 @@ export interface Source {
   readonly conversation: ConversationId;
   /** Depth of the summary to make. */
   readonly depth: number;
+  /** Of a leaf; the passages have their numbers, from 1. */
+  readonly messages?: readonly Message[];
   readonly passages: readonly Passage[];
   /** Tokens of the run in the context. The summary plus its overhead must be shorter. */
   readonly tokens: number;
@@ -123,7 +126,7 @@ async function attempt(
     ...words,
     temperature: temperatures[level],
     // Well above the target: an answer that reaches it was cut off rather than a little too long.
-    maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin),
+    maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin) + (source.depth === 0 ? 2 * notesTokens : 0),
     ...(options.signal && { signal: options.signal }),
   });
   if (completion.kind === "refused") {
@@ -138,7 +141,9 @@ async function attempt(
   const read = readSummary(completion, source, targetTokens, asked);
   completion.onRead?.({ level, reason: "reason" in read ? read.reason : null });
   if ("reason" in read) return { kind: "unusable", ...read };
-  return drafted(source, { ...read, level, model: modelName(model), previousContext });
+  const { text, notes } = read;
+  const found = notes === null || source.messages === undefined ? {} : applyNotes(notes, source.messages);
+  return drafted(source, { text, level, model: modelName(model), previousContext, ...found });
 }
 
 const joined = ({ system, prompt }: Prompt): string => `${system}\n${prompt}`;
@@ -180,9 +185,11 @@ function readSummary(
   source: Source,
   targetTokens: number,
   asked: { readonly bare: string; readonly whole: string },
-): { readonly text: string } | { readonly reason: string } {
-  if (finish === "length") return { reason: "the answer was cut off before its end" };
-  const answer = readAnswer(text);
+): { readonly text: string; readonly notes: LeafNotes | null } | { readonly reason: string } {
+  const whole = readAnswer(text);
+  const { summary: answer, notes } = source.depth === 0 ? splitNotes(whole) : { summary: whole, notes: null };
+  // Cut off among the notes, the summary above them is whole.
+  if (finish === "length" && notes === null) return { reason: "the answer was cut off before its end" };
   if (answer === "") return { reason: text.trim() === "" ? "the answer was empty" : "the answer was only reasoning" };
   const answerTokens = estimateTokens(answer);
   if (answerTokens < Math.min(answerTokensMin, targetTokens / 4))
@@ -196,7 +203,7 @@ function readSummary(
   if (closed === null || tokens > cap)
     return { reason: `the answer was too long: ${tokens} tokens, the cap is ${cap}` };
   if (isEcho(answer, asked.bare)) return { reason: "the answer repeats the prompt" };
-  return isEcho(answer, asked.whole) ? { reason: "the answer repeats its source" } : { text: closed };
+  return isEcho(answer, asked.whole) ? { reason: "the answer repeats its source" } : { text: closed, notes };
 }
 
 /** Replaces a lost character; allowed in a summary if its source contains it. */

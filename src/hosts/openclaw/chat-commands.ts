@@ -17,6 +17,9 @@ import { drainToReset } from "./read-transcript.ts";
 import { familyOf, findActive } from "./segments.ts";
 import { formatTimestamp, msToTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import { whyPinned } from "../../format/pins.ts";
+import { messageName } from "../../core/model/types.ts";
 import type { Due } from "../../core/compaction/due.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
 
@@ -40,6 +43,7 @@ const subcommands: ReadonlyMap<string, { readonly summary: string; readonly answ
   ["status", { summary: "show what is stored, how full the context is, and any problems", answer: showStatus }],
   ["doctor", { summary: "check that nothing is lost, duplicated or broken", answer: examine }],
   ["compact", { summary: "fold what can be folded now; add words to tell the model what to keep", answer: compact }],
+  ["pins", { summary: "list the standing instructions that every prompt keeps, and why", answer: listPins }],
   ["help", { summary: "show this list", answer: help }],
 ]);
 
@@ -74,6 +78,28 @@ function help(): readonly string[] {
     ...helpLines(),
     "",
     "`/lossless` is the same command. On the machine, `openclaw lcm` can search, browse, back up and repair.",
+  ];
+}
+
+const pinsShown = 20;
+
+async function listPins(request: Request): Promise<readonly string[]> {
+  const reason = whyUnstored(request);
+  if (reason !== null) return [reason];
+  const { store } = await openCaughtUp(request);
+  const conversation = await findActive(store, request.place);
+  if (conversation === null) return [nothingYet];
+  const pins = await store.pins(conversation.id, { inForce: true, limit: pinsShown + 1 });
+  if (pins.length === 0)
+    return ["Nothing is pinned. What you say for good (“always …”, “never …”) is pinned by itself."];
+  return [
+    "**Standing instructions**, newest first; prompts repeat them once your message is no longer shown:",
+    ...pins
+      .slice(0, pinsShown)
+      .map((pin) => `- ${oneLine(pin.words)} (${messageName(pin.message)}, ${whyPinned(pin)})`),
+    ...(pins.length > pinsShown ? [`- … more: \`openclaw lcm pins ${conversation.id}\``] : []),
+    "",
+    `Unpin one: ask the agent, or run \`openclaw lcm pins --remove msg_… --apply\`.`,
   ];
 }
 

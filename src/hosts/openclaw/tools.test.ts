@@ -13,7 +13,8 @@ import { createTool } from "./tools.ts";
 import type { Json } from "../../core/base/json.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
-const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent", "lcm_map"];
+const reading = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent", "lcm_map"];
+const ordinary = [...reading, "lcm_pin"];
 const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
 
 /** A child that forks the main session's context; its own session may be stored too. */
@@ -42,7 +43,7 @@ describe("which session is offered which tools", () => {
     const world = await createRecallWorld();
     assert.deepEqual(namesIn(world.toolsFor(child)), ordinary);
     await grant(world);
-    assert.deepEqual(namesIn(world.toolsFor(child)), [...ordinary, "lcm_expand"]);
+    assert.deepEqual(namesIn(world.toolsFor(child)), [...reading, "lcm_expand", "lcm_pin"]);
     assert.deepEqual(namesIn(world.toolsFor(world.own.context)), ordinary);
   });
 
@@ -52,7 +53,7 @@ describe("which session is offered which tools", () => {
     });
     assert.deepEqual(toolsFor({ sessionKey: "agent:ada:cron:1", agentId: "ada" }), []);
     assert.deepEqual(toolsFor({ agentId: "ada" }), []);
-    assert.deepEqual(namesIn(toolsFor({ sessionKey: "agent:ada:scratch", agentId: "ada" })), ordinary);
+    assert.deepEqual(namesIn(toolsFor({ sessionKey: "agent:ada:scratch", agentId: "ada" })), reading);
     const disabled = await createRecallWorld({ config: { enabled: false } });
     assert.deepEqual(disabled.toolsFor(disabled.own.context), []);
   });

@@ -65,10 +65,11 @@ function runtimeIn({ runtime, logger }: ToolDeps): Runtime | null {
 
 const logged = Symbol.for("lossless-claw.logged");
 
-function isOffered({ audience }: Tool, sessionKey: string, { settings, grants }: Runtime): boolean {
+function isOffered({ audience, isWriting }: Tool, sessionKey: string, { settings, grants }: Runtime): boolean {
   const isGranted = grants.has(sessionKey);
   if (isDelegateKey(sessionKey)) return isGranted && audience !== "agent";
-  if (serviceOf(settings.values, sessionKey) === "left") return false;
+  const service = serviceOf(settings.values, sessionKey);
+  if (service === "left" || (isWriting === true && service !== "served")) return false;
   return isGranted || audience !== "delegate";
 }
 

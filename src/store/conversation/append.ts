@@ -17,6 +17,7 @@ import { adjustTotals } from "../totals.ts";
 import { isTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
 import type { Gap } from "./late-entries.ts";
+import { insertPins } from "./pins.ts";
 import { rewind, type Rewound } from "./rewind.ts";
 
 export function* append(
@@ -80,6 +81,7 @@ function checkMessage({ key, tokens, at }: NewMessage): void {
 /** Where a conversation ends, which moves on with every entry. */
 interface End {
   readonly id: ConversationId;
+  readonly sessionKey: string | null;
   nextSeq: number;
   /** Key of the newest entry, and what it was when the call began. */
   head: string | null;
@@ -96,12 +98,13 @@ interface End {
 
 function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appendable[]): Script<End> {
   const end = yield* first(
-    sql`SELECT next_seq, head_key, last_message_at, caught_up, unindexed,
+    sql`SELECT next_seq, session_key, head_key, last_message_at, caught_up, unindexed,
                (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
                EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps
         FROM conversations WHERE conversation_id = ${id}`,
     (row) => ({
       nextSeq: int(row, "next_seq"),
+      sessionKey: row["session_key"] as string | null,
       head: row["head_key"] as string | null,
       headBefore: row["head_key"] as string | null,
       latest: (row["last_message_at"] ?? "") as string,
@@ -181,6 +184,16 @@ function* store(deps: ScriptDeps, end: End, stored: Stored, item: Appendable): S
   end.nextSeq = Math.max(end.nextSeq, seqOf(messageId) + 1);
   yield messageRows(messageId, id, message, end.now);
   if (lost !== null) yield* reindex("messages", messageId);
+  if (message.standing !== undefined) {
+    const pin = {
+      ...message.standing,
+      message: messageId,
+      saidAt: message.at,
+      origin: "cue",
+      state: "pinned",
+    } as const;
+    yield* insertPins(end, [pin]);
+  }
   stored.messages.push(messageId);
   stored.tokens += message.tokens;
   stored.userMessages += message.role === "user" ? 1 : 0;

@@ -5,6 +5,8 @@ import { tokensMax, type ContextItem } from "../../core/model/types.ts";
 import { sql, type WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { itemsBetween, mustHave } from "./reads.ts";
+import { insertPins } from "./pins.ts";
+import { insertSearchWords } from "./search-words.ts";
 import { insertSummary } from "./summary-rows.ts";
 
 export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
@@ -31,6 +33,8 @@ export const fold: WriteScript<"fold"> = function* (deps, id, run, summary) {
   yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
             VALUES (${id}, ${head.ordinal}, 'summary', ${summaryId})`;
   const isLeaf = depth === -1;
+  if (summary.searchWords !== undefined) yield* insertSearchWords(id, summary.searchWords);
+  if (summary.pins !== undefined) yield* insertPins({ ...conversation, now: deps.now() }, summary.pins);
   yield* adjustTotals(deps, id, {
     summaries: 1,
     contextItems: 1 - shown.length,

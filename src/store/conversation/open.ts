@@ -9,6 +9,7 @@ import { all, first, int, one, sql, statement } from "../script.ts";
 import type { Script, ScriptDeps, Value, WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { insertEntry } from "./append.ts";
+import { carryPins } from "./pins.ts";
 import { mustHave } from "./reads.ts";
 import { copySummary } from "./summary-rows.ts";
 
@@ -76,7 +77,10 @@ const findBegunWith = ({ sessionId, sessionKey = null }: SessionIdentity, key: s
     toConversation,
   );
 
-/** Copies the deep summaries of the previous segment's context to the front of the new one; their sources stay there. */
+/**
+ * Copies the deep summaries of the previous segment's context to the front of the new one; their sources stay there.
+ * What is pinned there is pinned here too.
+ */
 function* carryOver(deps: ScriptDeps, from: ConversationId, to: ConversationId, depth: number): Script<void> {
   const shown = yield* all(
     sql`SELECT c.summary_id, s.token_count FROM context_items c JOIN summaries s USING (conversation_id, summary_id)
@@ -89,6 +93,7 @@ function* carryOver(deps: ScriptDeps, from: ConversationId, to: ConversationId, 
               VALUES (${to}, ${at + 1}, 'summary', ${copy})`;
   }
   const contextTokens = shown.reduce((sum, { tokens }) => sum + tokens, 0);
+  yield* carryPins(from, to);
   yield* adjustTotals(deps, to, { summaries: shown.length, contextItems: shown.length, contextTokens });
 }
 

@@ -24,6 +24,7 @@ const ties = {
   summary_messages: ["summary_id", "message_id"],
   summary_parents: ["summary_id", "parent_summary_id"],
   context_items: ["conversation_id", "ordinal"],
+  pins: ["conversation_id", "message_id"],
 } as const;
 const keys = { ...entities, ...ties };
 export type Table = keyof typeof keys;
@@ -206,12 +207,14 @@ function* remove(table: Table, key: Columns): Script<void> {
   yield statement(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
 }
 
-/** Also deletes its parts, drafts and search entry; links of a summary are deleted by the foreign key. */
+/** Also deletes its parts, pin, words, drafts and search entry; links of a summary are deleted by the foreign key. */
 export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Script<void> {
   if (table === "messages") {
     const id = Number(key["message_id"]);
     yield sql`DELETE FROM message_parts WHERE message_id = ${id}`;
     yield* forgetAnswers(asMessage(id));
+    yield sql`DELETE FROM search_words WHERE message_id = ${id}`;
+    yield sql`DELETE FROM pins WHERE message_id = ${id} AND conversation_id = ${id} >> 24`;
     yield* remove(table, key);
     yield* reindexRow("messages", id, null);
     return;

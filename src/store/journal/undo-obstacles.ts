@@ -102,7 +102,7 @@ function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstac
 
 /** The rows that a link or a context item refers to. */
 function namedBy({ table, key, columns }: Image): readonly Image[] {
-  if (table === "messages" || table === "summaries" || table === "message_parts") return [];
+  if (["messages", "summaries", "message_parts", "pins"].includes(table)) return [];
   const {
     message_id: message = null,
     summary_id: own = null,
@@ -183,7 +183,7 @@ function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
       ? obstacle(subject, `${message}, which cannot be undone`)
       : obstacle(subject, message, { change });
   }
-  const cover = yield* coverOf(subject, entry.conversation);
+  const cover = image.table === "pins" ? null : yield* coverOf(subject, entry.conversation);
   const folded = `${subject} was folded since into ${cover}`;
   return obstacle(subject, cover === null ? `${subject} has changed since` : folded, { cover });
 }

@@ -24,7 +24,8 @@ import { renewChecksum } from "../checksums.ts";
 import { journalStep } from "../journal/record.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
-import { all, count, int, sql, statement, text, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
+import { all, count, int, sql, statement, text } from "../script.ts";
+import type { Script, ScriptDeps, Statement, WriteScript } from "../script.ts";
 import { reindex, reindexRow } from "../search/indexing.ts";
 import { adjustTotals } from "../totals.ts";
 import { movedToText, partRows } from "../conversation/append.ts";
@@ -56,6 +57,7 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   // The text of a purged summary is only in the journal, and no link shows any more what it was made from.
   const steps = yield* all(
     sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${[...above]}))
+          OR subject IN (SELECT value FROM json_each(${ids.map(messageName)})) AND operation <> 'forget'
           OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
               AND instr(before_json || after_json, '"content"')
               AND conversation_id IN (
@@ -71,13 +73,18 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
     summaries: [...above],
     files: [],
     journal: steps,
-    entries: (yield* titlesFrom(ids)).length,
+    entries: (yield* titlesFrom(ids)).length + (yield* count(derivedFrom(ids))),
   };
 }
 
 /** Files with answers of a model about messages, of any conversation. */
 export const mapFiles = (): Script<readonly StoredFile[]> =>
   all(sql`SELECT * FROM large_files WHERE mime_type = ${mapMimeType} ORDER BY file_id`, toStoredFile);
+
+/** Pins and words for search. */
+const derivedFrom = (ids: readonly MessageId[]): Statement =>
+  sql`SELECT (SELECT count(*) FROM pins WHERE message_id IN (SELECT value FROM json_each(${ids})))
+           + (SELECT count(*) FROM search_words WHERE message_id IN (SELECT value FROM json_each(${ids})))`;
 
 /** Files whose content comes only from this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
@@ -170,7 +177,8 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
     (row) => int(row, "journal_id"),
   );
   const titled = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
-  let entries = titled + (yield* deps.leftovers.count(secret));
+  let entries = titled + (yield* deps.leftovers.count(secret)) + (yield* pinsContaining(scope, secret)).length;
+  entries += (yield* searchWordsContaining(scope, secret)).length;
   for (const column of otherColumns) entries += (yield* rowsContaining(column, scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
@@ -188,6 +196,9 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   const { target } = plan;
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
   else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
+  if (target.kind === "message")
+    yield sql`DELETE FROM search_words WHERE message_id IN (SELECT value FROM json_each(${plan.messages}))`;
+  else yield* forgetInSearchWords(scope, target.text);
   for (const id of plan.messages) {
     const [message] = yield* reads.messages({ ids: [id] });
     if (message === undefined) continue;
@@ -199,8 +210,10 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
     yield* forgetInOtherColumns(scope, target.text);
+    yield* forgetInPins(scope, target.text);
     yield* deps.leftovers.forget(target);
   } else {
+    yield sql`DELETE FROM pins WHERE message_id IN (SELECT value FROM json_each(${plan.messages}))`;
     for (const id of plan.messages) yield* deps.leftovers.forget({ kind: "message", id });
   }
   // A draft or an answer made before this may contain it: they are deleted, and what is based on earlier reads is stale.
@@ -310,7 +323,7 @@ function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void
 /** A journal step without texts of summaries and without rows that an undo does not restore. */
 const withoutTexts = (json: string): string =>
   JSON.stringify(JSON.parse(json), (name, value: unknown) =>
-    ["content", "previous_context", "gone"].includes(name) ? null : value,
+    ["content", "previous_context", "words", "reason", "gone"].includes(name) ? null : value,
   );
 
 /** Other columns that may contain a secret: transcript lines that are not messages, and errors that quote a request. */
@@ -341,6 +354,34 @@ function* forgetInOtherColumns(scope: ConversationId | null, secret: string): Sc
       if (each.table === "transcript_entries") yield* renewChecksum(each.table, id);
     }
   }
+}
+
+const searchWordsContaining = (scope: ConversationId | null, secret: string) =>
+  all(
+    sql`SELECT DISTINCT w.message_id, w.words FROM search_words w, json_each(${escapedForms(secret)}) f
+        WHERE (${scope} IS NULL OR w.conversation_id = ${scope}) AND instr(w.words, f.value)`,
+    (row) => ({ id: asMessage(int(row, "message_id")), words: text(row, "words") }),
+  );
+
+function* forgetInSearchWords(scope: ConversationId | null, secret: string): Script<void> {
+  for (const { id, words } of yield* searchWordsContaining(scope, secret)) {
+    yield sql`UPDATE search_words SET words = ${redactText(words, secret)} WHERE message_id = ${id}`;
+    yield* reindex("messages", id);
+  }
+}
+
+const pinsContaining = (scope: ConversationId | null, secret: string) =>
+  all(
+    sql`SELECT DISTINCT p.conversation_id, p.message_id, p.words, p.reason FROM pins p, json_each(${escapedForms(secret)}) f
+        WHERE (${scope} IS NULL OR p.conversation_id = ${scope}) AND instr(p.words || char(10) || p.reason, f.value)`,
+    (row) => row,
+  );
+
+function* forgetInPins(scope: ConversationId | null, secret: string): Script<void> {
+  for (const { conversation_id: id = null, message_id: message = null, ...row } of yield* pinsContaining(scope, secret))
+    yield sql`UPDATE pins SET words = ${redactText(text(row, "words"), secret)},
+                reason = ${redactText(text(row, "reason"), secret)}
+              WHERE conversation_id = ${id} AND message_id = ${message}`;
 }
 
 function* forgetInTitles(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<void> {

@@ -46,6 +46,8 @@ const textColumns: Readonly<Partial<Record<string, readonly string[]>>> = {
   turns: ["turn_key"],
   journal: ["before_json", "after_json"],
   message_vectors: ["bits"],
+  pins: ["words", "reason"],
+  search_words: ["words"],
 };
 
 function* bytesOf(id: ConversationId): Script<number> {

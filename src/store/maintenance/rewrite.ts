@@ -8,7 +8,9 @@ import { checkAmount, LcmError } from "../../core/base/errors.ts";
 import { tokensMax, type NewSummary, type Summary } from "../../core/model/types.ts";
 import type { PartOf } from "../../core/model/changes.ts";
 import { forgetBefore, replaceRows, type Image, type Step } from "../journal/record.ts";
+import { insertPins } from "../conversation/pins.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
+import { insertSearchWords } from "../conversation/search-words.ts";
 import { first, sql, text, type ReadScript, type Script, type ScriptDeps, type WriteScript } from "../script.ts";
 
 export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, partOf) {
@@ -20,7 +22,8 @@ export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, par
   }
   checkAmount("the number of tokens of a summary", draft.tokens, tokensMax);
   if (old.revision !== plan.revision) return { kind: "stale", reason: `${plan.summary} was rewritten in the meantime` };
-  if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
+  const conversation = yield* mustHave(old.conversation);
+  if (plan.forgets !== undefined && conversation.forgets !== plan.forgets) {
     return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
   }
   const sources = yield* reads.summaries({ ids: (plan.sources ?? []).map(({ summary }) => summary) });
@@ -31,6 +34,9 @@ export const rewrite: WriteScript<"rewrite"> = function* (deps, plan, draft, par
     return { kind: "stale", reason: `${changed.summary}, which it was written from, was rewritten in the meantime` };
   }
   const change = yield* replaceRows(deps, stepOf(old, partOf), [textImage(deps, old, draft)]);
+  // Like a fold: what was found in the messages stays with them, also when the text is undone.
+  if (draft.pins !== undefined) yield* insertPins({ ...conversation, now: deps.now() }, draft.pins);
+  if (draft.searchWords !== undefined) yield* insertSearchWords(old.conversation, draft.searchWords);
   if (old.rewriteReason !== null) yield* afterForgetting(deps, old, draft, { ...partOf, change });
   return { kind: "written", change, revision: old.revision + 1 };
 };

@@ -10,6 +10,8 @@ import { messageIdOf, messageName } from "../../core/model/types.ts";
 import type { Copying } from "../../core/model/changes.ts";
 import { insertRow, journalStep, rowAt, stateOf, type Columns, type Image } from "../journal/record.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
+import { copyPins } from "../conversation/pins.ts";
+import { copySearchWords } from "../conversation/search-words.ts";
 import { checkNumber } from "../registry.ts";
 import { asMessage, asSummary, toSummaryId } from "../rows.ts";
 import { all, count, int, sql, statement, text } from "../script.ts";
@@ -48,6 +50,8 @@ export const transplant: WriteScript<"transplant"> = function* (deps, { source, 
 
   const before = yield* stateOf(target);
   const messages = yield* copyMessages(deps, graph, target);
+  yield* copyPins(target, messages);
+  yield* copySearchWords(target, messages);
   const summaries = yield* copySummaries(deps, graph, target, carried);
   const links = yield* linkCopies(graph, target, messages, summaries);
   const completed = yield* completeCarried(carried);

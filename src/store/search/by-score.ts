@@ -15,7 +15,15 @@ import {
   type Reading,
   type Scale,
 } from "./rank.ts";
-import { collect, holds, type Candidate, type Scored, type WordHits, type WordSearch } from "./read-candidates.ts";
+import {
+  collect,
+  holds,
+  readRow,
+  type Candidate,
+  type Scored,
+  type WordHits,
+  type WordSearch,
+} from "./read-candidates.ts";
 import { isWithin, messages, recalledLast, toSearchedRow, turnsAt, type Corpus } from "./sources.ts";
 import { all, type Script } from "../script.ts";
 
@@ -30,7 +38,8 @@ export function* findBest(wanted: WordSearch): Script<WordHits> {
     query.phrases.every((phrase) => holds(wanted, reading, phrase)) &&
     termsOf(query).some((term) => holds(wanted, reading, term));
   const collected = yield* collect(wanted, {
-    isMatch: (reading) => reading.matches.length > 0 && wordings.some((query) => isFoundBy(reading, query)),
+    isMatch: (reading) =>
+      reading.counts.some((count) => count > 0) && wordings.some((query) => isFoundBy(reading, query)),
     enough: candidatesMax,
     pick: (corpus) => lookUp(wanted, corpus),
   });
@@ -97,12 +106,12 @@ function* scoreRows(
 function* withNeighbours(
   candidates: readonly Candidate[],
   { weights, meanLength }: Pick<Scale, "weights" | "meanLength">,
-  { query, read }: WordSearch,
+  wanted: WordSearch,
 ): Script<readonly Candidate[]> {
-  if (!query.isQuestion) return candidates;
+  if (!wanted.query.isQuestion) return candidates;
   const scored = candidates.map((each): Scored => ({ ...each, score: ownScore(each.reading, weights, meanLength) }));
   const neighbours = yield* all(turnsAt(placesAround(scored)), toSearchedRow);
-  return [...candidates, ...neighbours.map((row) => ({ row, reading: read(row.text) }))];
+  return [...candidates, ...neighbours.map((row) => ({ row, reading: readRow(wanted, row) }))];
 }
 
 /** The turns around this many of the best rows are read. */

@@ -97,8 +97,14 @@ export function* reindexRow(name: CorpusName, id: number, content: string | null
   yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
   if (name === "messages") yield* forgetVector(Math.floor(id / numbersPerConversation), id % numbersPerConversation);
   if (content === null) return;
+  const words = name === "messages" ? yield* wordsOf(id) : "";
   const conversation = yield* (name === "messages" ? messages : summaries).indexedIn(id);
-  if (conversation > 0) yield entry(name, id, content, conversation);
+  if (conversation > 0) yield entry(name, id, content + words, conversation);
+}
+
+function* wordsOf(id: number): Script<string> {
+  const [row] = yield sql`SELECT words FROM search_words WHERE message_id = ${id}`;
+  return row === undefined ? "" : `\n${text(row, "words")}`;
 }
 
 /** Counted from the numbers of rows, which is nearly free; numbers of deleted rows count too until the next batch. */

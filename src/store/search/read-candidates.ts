@@ -31,6 +31,17 @@ export interface WordSearch {
 export const holds = ({ terms }: WordSearch, reading: Reading, term: Term): boolean =>
   (reading.counts[terms.indexOf(term)] ?? 0) > 0;
 
+/** How much a word counts that a model wrote for a message, relative to the message's own. */
+const searchWordShare = 0.5;
+
+/** What a row contains. Words for search count in part; what is shown, and where, is the row's own text. */
+export function readRow({ read }: Pick<WordSearch, "read">, { text, words }: SearchedRow): Reading {
+  const reading = read(text);
+  if (words === null) return reading;
+  const more = read(words).counts;
+  return { ...reading, counts: reading.counts.map((count, term) => count + searchWordShare * (more[term] ?? 0)) };
+}
+
 /** A row, and what it contains of the query. */
 export interface Candidate {
   readonly row: SearchedRow;
@@ -85,7 +96,7 @@ export function* collect(wanted: WordSearch, { pick, isMatch, enough }: Collecti
   const keep = (rows: readonly SearchedRow[]): readonly Candidate[] =>
     rows
       .filter(({ corpus, id }) => scope.isNear[corpus](id))
-      .map((row) => ({ row, reading: wanted.read(row.text) }))
+      .map((row) => ({ row, reading: readRow(wanted, row) }))
       .filter(({ reading }) => isMatch(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
   const isUsable = yield* isIndexUsable();
   const holding = new Map<Term, number>();

@@ -52,8 +52,11 @@ const isOwnResult = `EXISTS (SELECT 1 FROM message_parts AS call
 /** Results of our own tools name ids, so most other rows need no lookup. */
 const namesIds = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${start}')`).join(" OR ");
 
+const wordsOfMessage = "SELECT w.words FROM search_words AS w WHERE w.message_id = messages.message_id";
+
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
+  (${wordsOfMessage}) AS words,
   CASE WHEN role = 'tool' AND json_valid(envelope) AND ${inEnvelope(toolNameFields())} ${isOwnTool} THEN 1
     WHEN role IN ('tool', 'user') AND (${namesIds}) THEN ${isOwnResult} END AS is_recalled,
   CASE WHEN role = 'assistant' AND instr(content, 'lcm_') > 0
@@ -149,7 +152,8 @@ function createCorpus(names: CorpusNames) {
   const [whole, unindexed] = [spans("0", "1"), spans(names.indexed, isPending)];
   const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.value ->> 0 AND span.value ->> 1`;
   const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND content LIKE ? ESCAPE '\\'`;
-  const toIndex = `SELECT ${id} AS id, content ${inSpans}`;
+  const words = name === "messages" ? `|| coalesce(char(10) || (${wordsOfMessage}), '')` : "";
+  const toIndex = `SELECT ${id} AS id, content ${words} AS content ${inSpans}`;
   const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
     WHERE ${id} = ? AND ${id} & 0xffffff <= ${names.indexed}`;
   const setIndexed = `UPDATE conversations SET ${names.indexed} = ? WHERE conversation_id = ?`;
@@ -376,6 +380,8 @@ export interface SearchedRow {
   /** 0 for a summary. */
   readonly seq: number;
   readonly text: string;
+  /** Words by which it is found too, and which it does not show; null if there are none. */
+  readonly words: string | null;
   readonly at: Timestamp;
   readonly name: string | null;
   /** Null for a summary. */
@@ -413,6 +419,7 @@ export function toSearchedRow(row: Row): SearchedRow {
     id,
     conversation: asConversation(int(row, "conversation_id")),
     text: searchedText(row),
+    words: textOrNull(row, "words"),
     at: asTime(text(row, "at")),
   };
   const summary = textOrNull(row, "summary_id");

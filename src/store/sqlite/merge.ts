@@ -172,6 +172,8 @@ function valueOf(name: string): string {
     case "conversation_id":
       return "number.new";
     case "message_id":
+      // What is carried over names a message of another conversation; see resolveOrigins.
+      return `it.message_id + (it.message_id >> 24 = number.old) * (number.new - number.old) * ${numbersPerConversation}`;
     case "search_id":
       return `it.${name} + (number.new - number.old) * ${numbersPerConversation}`;
     case "summary_id":
@@ -238,6 +240,10 @@ function* resolveOrigins(pairs: string): Script<void> {
          AND NOT EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from)),
       -message_id)
     WHERE copied_from IS NOT NULL AND conversation_id IN (SELECT new FROM number)`;
+  yield sql`WITH number AS (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(${pairs}))
+    UPDATE pins AS it SET message_id = message_id + (number.new - number.old) * ${numbersPerConversation} FROM number
+    WHERE it.conversation_id IN (SELECT value ->> 1 FROM json_each(${pairs})) AND number.old = it.message_id >> 24
+      AND it.message_id >> 24 <> it.conversation_id`;
   yield sql`WITH number AS (SELECT value ->> 0 AS old, value ->> 1 AS new FROM json_each(${pairs}))
     UPDATE summaries AS it SET carried_from = (
       SELECT s.summary_id FROM number JOIN summaries s ON s.conversation_id = number.new AND s.summary_id =

@@ -294,6 +294,28 @@ export const tables = {
       failure TEXT,
       at TEXT NOT NULL
     ) WITHOUT ROWID`,
+  /** Standing instructions. A new segment copies those of the one before, so a message may be of another conversation. */
+  pins: `
+    CREATE TABLE pins (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      message_id INTEGER NOT NULL,
+      words TEXT NOT NULL,
+      said_at TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('pinned', 'unpinned')),
+      origin TEXT NOT NULL CHECK (origin IN ('cue', 'model', 'person', 'agent')),
+      reason TEXT NOT NULL,
+      at TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, message_id)
+    ) WITHOUT ROWID`,
+  /** How somebody might ask for a message, written by the model of its leaf. Indexed with the message, never shown. */
+  search_words: `
+    CREATE TABLE search_words (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      message_id INTEGER NOT NULL,
+      words TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, message_id),
+      ${messageKey}
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       version INTEGER NOT NULL
@@ -328,6 +350,9 @@ export const indexes = [
   `CREATE INDEX model_usage_provider_idx ON model_usage (provider, usage_id)`,
   `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
   `CREATE INDEX journal_change_idx ON journal (change_id)`,
+  `CREATE INDEX pins_newest_idx ON pins (conversation_id, said_at, message_id)`,
+  `CREATE INDEX search_words_message_idx ON search_words (message_id)`,
+  `CREATE INDEX pins_message_idx ON pins (message_id)`,
 ] as const;
 
 /** For people's own queries: these tables with the columns that the older program stored and we compute. */

@@ -3,10 +3,13 @@
 import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
+import { pinsRead } from "../../core/assembly/standing-block.ts";
+import { messageName } from "../../core/model/types.ts";
 import type { ContextItem, Conversation, ConversationId, Role } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { idsOf, itemsOf, rangeOf, itemText } from "../../format/context.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
+import { whyPinned } from "../../format/pins.ts";
 import { reads, type OfConversation } from "../port.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
@@ -29,6 +32,8 @@ export interface PromptEntry {
   readonly words: string;
   /** Tokens of the prompt up to and including this entry. */
   readonly sum: number;
+  /** Of standing instructions: why each is pinned. */
+  readonly why: readonly string[];
 }
 
 export type Range = readonly [earliest: Timestamp, latest: Timestamp];
@@ -86,11 +91,12 @@ export const contextAsks = {
       summaries: await store.summaries({ ids: ids.summaries }),
       messages: await store.messages({ ids: ids.messages }),
     });
+    const why = await readReasons(store, conversation, report);
     let sum = 0;
     const entries = items.map((item) => {
       sum += item.origin.tokens;
       const words = itemText(item).slice(0, wordsMax);
-      return { origin: item.origin, shown: item.shown, range: rangeOf(item), words, sum };
+      return { origin: item.origin, shown: item.shown, range: rangeOf(item), words, sum, why: why(item.origin) };
     });
     return {
       conversation,
@@ -112,6 +118,19 @@ export const contextAsks = {
     return { from: side === "before" ? position - items.length : position + 1, rows: await readRows(store, items) };
   }),
 };
+
+/** Why each standing instruction of the prompt is pinned. */
+async function readReasons(
+  store: Store,
+  { id }: Conversation,
+  { standing }: AssemblyReport,
+): Promise<(origin: Origin) => readonly string[]> {
+  const pins = standing.items === 0 ? [] : await store.pins(id, { inForce: true, limit: pinsRead });
+  return (origin) => {
+    const shown = new Set(origin.kind === "note" ? origin.standing : []);
+    return pins.flatMap((pin) => (shown.has(pin.message) ? [`${messageName(pin.message)}: ${whyPinned(pin)}`] : []));
+  };
+}
 
 /** How far the boundary may lie beyond the shown items: empty ones, and results whose calls are cut off. */
 const slack = 64;

@@ -54,6 +54,7 @@ function prompt(origins: readonly Origin[], given: Partial<Prompt> = {}): Prompt
     loose: 0,
     shortened: 0,
     depths: [],
+    standing: { items: 0, tokens: 0, left: 0 },
     origins,
   };
   let sum = 0;
@@ -61,7 +62,7 @@ function prompt(origins: readonly Origin[], given: Partial<Prompt> = {}): Prompt
     sum += origin.tokens;
     const words = origin.kind === "note" ? "a note" : `words of ${origin.id}`;
     const shown = { role: "user", content: `the whole ${words}\nin two lines` };
-    return { origin, shown, range: [at, at] as const, words, sum };
+    return { origin, shown, range: [at, at] as const, words, sum, why: [] };
   });
   const totals = { contextItems: origins.length + left };
   return {

@@ -265,7 +265,7 @@ function rowText(at: At, { report }: Prompt, frame: Frame & { readonly most: num
 }
 
 function kindOf({ origin }: PromptEntry, paint: Paint): string {
-  if (origin.kind === "note") return paint.caution("note");
+  if (origin.kind === "note") return paint.caution(origin.standing === undefined ? "note" : "standing");
   if (origin.kind === "summary") return paint.depth(origin.depth, `d${origin.depth}`);
   const role: Role = origin.role;
   return paint.role(role, role);
@@ -316,6 +316,7 @@ function entryLines(entry: PromptEntry, page: Page, charactersMax: number): read
   return [
     head,
     ...textLines({ bounds: page.columns }, text.slice(0, charactersMax), ""),
+    ...(entry.why.length === 0 ? [] : ["", page.paint.soft("pinned because of"), ...entry.why]),
     ...(more > 0 ? ["", page.paint.soft(`… ${formatCount(more)} more characters; press V for the whole prompt`)] : []),
   ];
 }

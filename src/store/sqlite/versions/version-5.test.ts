@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { contentsOf } from "../../../../test/support/older-database.ts";
 import { makeScratch } from "../../../../test/support/scratch.ts";
@@ -22,5 +23,19 @@ describe("upgrading a database of schema 4", () => {
     await store.close();
     const now = contentsOf(path);
     assert.deepEqual(Object.fromEntries(Object.keys(before).map((table) => [table, now[table]])), before);
+  });
+
+  it("makes the tables and indexes that a new database has", async () => {
+    const [upgraded, fresh] = [join(scratch, "upgraded.db"), join(scratch, "fresh.db")];
+    copyFileSync(fixture, upgraded);
+    for (const path of [upgraded, fresh]) await (await openSqlite({ path, housekeeping: false })).close();
+    const namesIn = (path: string): readonly unknown[] => {
+      using db = new DatabaseSync(path, { readOnly: true });
+      const rows = db
+        .prepare("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY 1, 2")
+        .all();
+      return rows.map(({ type, name }) => `${String(type)} ${String(name)}`);
+    };
+    assert.deepEqual(namesIn(upgraded), namesIn(fresh));
   });
 });

@@ -1,0 +1,53 @@
+/** Describes standing instructions: what is pinned, by whom and why, and where prompts show it. */
+
+import type { AssemblyReport } from "../core/assembly/assemble.ts";
+import { formatTimestamp } from "../core/base/time.ts";
+import { messageName, type Pin } from "../core/model/types.ts";
+import type { Page } from "./page.ts";
+import { oneLine } from "./safe-text.ts";
+import { table } from "./table.ts";
+
+/** `cue "always answer"`, `person: house rule`. */
+export function whyPinned({ origin, reason }: Pick<Pin, "origin" | "reason">): string {
+  if (reason === "") return origin;
+  return origin === "cue" ? `cue "${oneLine(reason)}"` : `${origin}: ${oneLine(reason)}`;
+}
+
+export type PinPlace = "front" | "message" | "left" | "unpinned";
+
+/** Where the present prompt has it: at its front, in its own message, or nowhere. */
+export function placeOfPin({ state, message }: Pin, { origins }: AssemblyReport): PinPlace {
+  if (state === "unpinned") return "unpinned";
+  if (origins.some((origin) => origin.kind === "message" && origin.id === message)) return "message";
+  const isFront = origins.some((origin) => origin.kind === "note" && origin.standing?.includes(message));
+  return isFront ? "front" : "left";
+}
+
+const placeWords: Readonly<Record<PinPlace, string>> = {
+  front: "at the front",
+  message: "in its message",
+  left: "not shown",
+  unpinned: "unpinned",
+};
+
+export function pinsTable(page: Page, pins: readonly (Pin & { readonly place: PinPlace })[]): readonly string[] {
+  const { paint, columns, zone } = page;
+  return table(
+    [
+      { title: "id", paint: paint.strong },
+      { title: "said", paint: paint.soft },
+      { title: "why" },
+      { title: "in the prompt" },
+      { title: "words", flexible: true, spare: true },
+    ],
+    pins.map((pin) => [
+      messageName(pin.message),
+      formatTimestamp(pin.saidAt, zone),
+      whyPinned(pin),
+      placeWords[pin.place],
+      oneLine(pin.words),
+    ]),
+    columns,
+    paint,
+  );
+}
