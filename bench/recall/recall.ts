@@ -1,8 +1,8 @@
 /**
  * Measures how well search finds the answers to questions, side by side with plain BM25:
- * `npm run bench:recall [-- --data DIR] [--also DIR] [--only NAME] [--embedder SPEC] [--json] [--doc]`.
+ * `npm run bench:recall [-- --data DIR] [--also DIR] [--only NAME] [--embedder SPEC] [--tune] [--json] [--doc]`.
  * Everything takes the real path: imported, compacted without a model, searched through the tool. With `--doc` the
- * figures of this run become docs/retrieval.md.
+ * figures of this run become docs/retrieval.md; `--tune` shows what other ranking rules would give.
  */
 
 import { writeFileSync } from "node:fs";
@@ -14,6 +14,7 @@ import { page, report, toJson } from "./report.ts";
 import { storeDataSet } from "./store.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { chooseEmbedder } from "../../src/models/choose-embedder.ts";
+import { tune } from "./tune.ts";
 import { allTogether, ours, oursWithAlso, oursWithMeaning, plain, type Way } from "./ways.ts";
 
 const lexical: readonly Way[] = [plain, ours, oursWithAlso];
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     also: { type: "string" },
     embedder: { type: "string" },
     only: { type: "string", multiple: true },
+    tune: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     doc: { type: "boolean", default: false },
   },
@@ -35,17 +37,23 @@ const sets = readDataSets(folders, (line) => process.stderr.write(`${line}\n`)).
 const { values: settings } = resolveSettings({ env: {}, config: values.embedder ? { embedder: values.embedder } : {} });
 const embedder = await chooseEmbedder(settings, { stateDir: process.cwd(), env: process.env, cwd: process.cwd() });
 const ways = embedder === null ? lexical : [...lexical, oursWithMeaning, allTogether];
-const measured: Measured[] = [];
-for (const set of sets) {
-  const stored = await storeDataSet(set, embedder);
-  measured.push(await measure(stored, ways));
-  await stored.close();
+if (values.tune) {
+  const stored = await Promise.all(sets.map(async (set) => await storeDataSet(set, null)));
+  console.log(tune(stored));
+  for (const { close } of stored) await close();
+} else {
+  const measured: Measured[] = [];
+  for (const set of sets) {
+    const stored = await storeDataSet(set, embedder);
+    measured.push(await measure(stored, ways));
+    await stored.close();
+  }
+  const parts = report(
+    measured,
+    ways.map(({ name }) => name),
+    plain.name,
+  );
+  console.log(values.json ? JSON.stringify(toJson(measured), null, 2) : parts.join("\n\n"));
+  if (values.doc) writeFileSync(join(import.meta.dirname, "../../docs/retrieval.md"), page(parts));
 }
-const parts = report(
-  measured,
-  ways.map(({ name }) => name),
-  plain.name,
-);
-console.log(values.json ? JSON.stringify(toJson(measured), null, 2) : parts.join("\n\n"));
 await embedder?.close();
-if (values.doc) writeFileSync(join(import.meta.dirname, "../../docs/retrieval.md"), page(parts));
