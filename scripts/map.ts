@@ -16,6 +16,7 @@ const folders: Readonly<Record<string, string>> = {
   "core/compaction": "What to fold, when, and how far to go.",
   "core/assembly": "From a stored context to the messages of a prompt, within a budget.",
   "core/recall": "Recall: grep, describe, expand, recent, ask; who may read what.",
+  "core/recall/map": "Reading everything: the same question about every message, and answers with exact counts.",
   "core/maintenance": "What operators do: inspect, fix, rewrite, repair, dissolve, transplant, prune, forget, undo.",
   store: "The database: the only folder with SQL. Every operation is a script.",
   "store/content": "Where large content is kept.",

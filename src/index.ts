@@ -11,9 +11,9 @@ export type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Task } fr
 export type { Described, DescribeRequest } from "./core/recall/describe.ts";
 export type { Expansion, ExpandRequest } from "./core/recall/expand.ts";
 export type { GrepRequest } from "./core/recall/grep.ts";
-export type { Mapped, MapReport, MapRequest } from "./core/recall/map.ts";
-export type { MapPlan } from "./core/recall/map-plan.ts";
-export type { ThoroughAnswer, ThoroughPlan, ThoroughRequest } from "./core/recall/thorough.ts";
+export type { Mapped, MapReport, MapRequest } from "./core/recall/map/map.ts";
+export type { MapPlan } from "./core/recall/map/plan.ts";
+export type { ThoroughAnswer, ThoroughPlan, ThoroughRequest } from "./core/recall/map/thorough.ts";
 export type { Recent, RecentRequest } from "./core/recall/recent.ts";
 export { reachOf } from "./core/recall/scope.ts";
 export type { Reach, Reader } from "./core/recall/scope.ts";

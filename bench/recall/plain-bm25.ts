@@ -14,7 +14,8 @@ export function createPlainSearch(messages: readonly Message[], most: number): (
   for (const [index, { text }] of messages.entries()) insert.run(index + 1, tokenize(text).join(" "));
   const best = db.prepare(`SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT ${most}`);
   return (question) => {
-    const { phrases, words, pieces } = parseQuery(question);
+    // Without the endings that our search adds in other languages: the yardstick must not move with what it measures.
+    const { phrases, words, pieces } = parseQuery(question, null);
     const match = expressionOf({ conversations: [], all: [], any: [...phrases, ...words, ...pieces] });
     return best.all(match).map((row) => messages[Number(row["rowid"]) - 1]?.key ?? "");
   };

@@ -4,10 +4,10 @@ import type { Answer, AskRequest, DelegateTool } from "../core/recall/ask-types.
 import { LcmError } from "../core/base/errors.ts";
 import { messageName } from "../core/model/types.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
-import { costWords } from "../core/recall/map-words.ts";
+import { costWords } from "../core/recall/map/words.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import { resolveTimes } from "../core/recall/span.ts";
-import type { ThoroughAnswer, ThoroughRequest } from "../core/recall/thorough.ts";
+import type { ThoroughAnswer, ThoroughRequest } from "../core/recall/map/thorough.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { allConversations, also, before, conversationId, since, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";

@@ -3,8 +3,8 @@
 import { formatCount, plural } from "../core/base/format.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
-import type { MapPlan } from "../core/recall/map-plan.ts";
-import { coverWords, leftOutWords } from "../core/recall/map-words.ts";
+import type { MapPlan } from "../core/recall/map/plan.ts";
+import { coverWords, leftOutWords } from "../core/recall/map/words.ts";
 import { callLines, type NamedModel } from "./model.ts";
 import type { Page } from "./page.ts";
 import { facts } from "./table.ts";

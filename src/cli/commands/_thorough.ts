@@ -2,7 +2,7 @@
 
 import type { Lcm } from "../../core/lcm.ts";
 import { plural } from "../../core/base/format.ts";
-import type { ThoroughAnswer, ThoroughRequest } from "../../core/recall/thorough.ts";
+import type { ThoroughAnswer, ThoroughRequest } from "../../core/recall/map/thorough.ts";
 import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
 import { mapPlanLines, spentWords } from "../../format/map.ts";
 import { facts } from "../../format/table.ts";

@@ -5,7 +5,7 @@ import type { Model, SearchCaveat, ToolOffer } from "../model/store.ts";
 import type { Reach } from "./scope.ts";
 import type { LoopOutcome } from "../model-calls/tool-loop.ts";
 import type { Json } from "../base/json.ts";
-import type { MapProgress } from "./map.ts";
+import type { MapProgress } from "./map/map.ts";
 
 export interface AskRequest {
   /** The question. */

@@ -3,7 +3,7 @@
  * typo), words that it begins, or its parts (a compound). A word that anything in reach contains is left as it is.
  */
 
-import type { Term } from "./query.ts";
+import { folded, type Term } from "./query.ts";
 import type { WordSearch } from "./read-candidates.ts";
 import { createReader } from "./rank.ts";
 import type { Corpus } from "./sources.ts";
@@ -29,14 +29,10 @@ export function* correctTerms(wanted: WordSearch, unknown: readonly Term[]): Scr
 const lettersMin = 5;
 /** One word of letters. A number or an identifier that differs in one character is another one. */
 const isWord = ({ text, alternatives, prefix }: Term): boolean =>
-  !prefix &&
-  alternatives.length === 1 &&
-  alternatives[0]?.length === 1 &&
-  /^\p{L}+$/u.test(text) &&
-  text.length >= lettersMin;
+  !prefix && alternatives.every((row) => row.length === 1) && /^\p{L}+$/u.test(text) && text.length >= lettersMin;
 
 function* otherTerm(wanted: WordSearch, term: Term): Script<Term | null> {
-  const asked = term.text.toLowerCase();
+  const asked = folded(term.text);
   const stemmed = stem(asked);
   const known = yield* wanted.index.vocabulary(asked.slice(0, asked.length < longWord ? 2 : 3), vocabularyMax);
   const as = (alternatives: Term["alternatives"], prefix = false): Term => ({ ...term, alternatives, prefix });
@@ -50,7 +46,7 @@ function* otherTerm(wanted: WordSearch, term: Term): Script<Term | null> {
     const other = as([[word]]);
     // Stems of different words are often alike, so the words themselves are compared.
     const written = yield* wordFor(wanted, other);
-    if (written !== null && distance(asked, written.toLowerCase(), most) <= most) return other;
+    if (written !== null && distance(asked, folded(written), most) <= most) return other;
   }
   const begun = as([[asked]], true);
   if (known.some((word) => word.startsWith(asked)) && (yield* wordFor(wanted, begun)) !== null) return begun;
@@ -67,7 +63,7 @@ function* compound(
   { text }: Term,
   as: (alternatives: Term["alternatives"]) => Term,
 ): Script<Term | null> {
-  const word = text.toLowerCase();
+  const word = folded(text);
   for (let at = word.length - partMin; at >= partMin; at--) {
     const second = stem(word.slice(at));
     const firsts = [word.slice(0, at), ...(word.charAt(at - 1) === "s" ? [word.slice(0, at - 1)] : [])].map(stem);

@@ -2,6 +2,7 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import { queryStopWords } from "../../core/base/stop-words.ts";
+import { formsOf, languageOf, type Language } from "./inflect.ts";
 import { stem } from "./stem.ts";
 import { allPieces, eachWord, unspacedCharacter, type Piece } from "./tokenize.ts";
 
@@ -44,7 +45,7 @@ export interface Wordings {
 }
 
 export function parseWordings(patterns: readonly string[]): Wordings {
-  const parsed = patterns.map(parseQuery);
+  const parsed = patterns.map((pattern) => parseQuery(pattern));
   const known = new Map<string, Term>();
   for (const term of parsed.flatMap(termsOf)) if (!known.has(term.key)) known.set(term.key, term);
   const same = (terms: readonly Term[]): readonly Term[] => terms.map((term) => known.get(term.key) ?? term);
@@ -70,7 +71,7 @@ export function parseWordings(patterns: readonly string[]): Wordings {
 }
 
 /** Parses `words and "quoted phrases"`. Throws `invalid` for a query without a letter, digit or emoji. */
-export function parseQuery(pattern: string): Query {
+export function parseQuery(pattern: string, language = languageOf(pattern, queryStopWords)): Query {
   const phrases: Term[] = [];
   const words: Term[] = [];
   const common: Term[] = [];
@@ -80,9 +81,9 @@ export function parseQuery(pattern: string): Query {
     return " ";
   });
   for (const chunk of unquoted.split(/\s+/u)) {
-    const asked = termsOfChunk(chunk.replace(/['’](?:s|t|d|m|re|ve|ll)(?=[^\p{L}\p{N}]*$)/iu, ""));
-    for (const word of asked.words) (isCommon(word) ? common : words).push(word);
-    for (const piece of asked.pieces) if (!isCommon(piece)) pieces.push(piece);
+    const asked = termsOfChunk(language, chunk.replace(/['’](?:s|t|d|m|re|ve|ll)(?=[^\p{L}\p{N}]*$)/iu, ""));
+    for (const word of asked.words) (isCommon(word, language) ? common : words).push(word);
+    for (const piece of asked.pieces) if (!isCommon(piece, language)) pieces.push(piece);
   }
 
   const searched = distinct(words.length + phrases.length > 0 ? words : common);
@@ -116,7 +117,10 @@ export function replaceTerms({ united, each, terms }: Wordings, instead: Readonl
 }
 
 /** The terms of a chunk without white space: `word`, `src/a.ts`, `getName`, `migrat*`, `数据库`, `🎉`. */
-function termsOfChunk(chunk: string): { readonly words: readonly Term[]; readonly pieces: readonly Term[] } {
+function termsOfChunk(
+  language: Language | null,
+  chunk: string,
+): { readonly words: readonly Term[]; readonly pieces: readonly Term[] } {
   const words: Term[] = [];
   const spaced: Piece[] = [];
   for (const piece of allPieces(chunk)) {
@@ -128,7 +132,10 @@ function termsOfChunk(chunk: string): { readonly words: readonly Term[]; readonl
     const shown = chunk.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}*]+$/gu, "");
     // `getName` also finds get_name, unless the index leaves out one of its parts.
     const parts = row.length === 1 ? (spaced[0]?.parts ?? []) : [];
-    const alternatives = parts.length > 0 && parts.join("") === row[0] ? [row, parts] : [row];
+    const [only] = row;
+    const forms =
+      language === null || only === undefined || row.length > 1 ? [row] : formsOf(only, language).map((form) => [form]);
+    const alternatives = parts.length > 0 && parts.join("") === only ? [row, parts] : forms;
     words.push(termOf(shown, alternatives, /[\p{L}\p{N}]{3}\*$/u.test(shown)));
   }
   const pieces = row.length > 1 ? row.filter((word) => word.length > 1) : [];
@@ -158,6 +165,10 @@ const distinct = (terms: readonly Term[]): readonly Term[] => [
   ...new Map(terms.map((term) => [term.key, term])).values(),
 ];
 
-const isCommon = (term: Term): boolean => queryStopWords.has(term.text.toLowerCase());
+const isCommon = ({ text }: Term, language: Language | null): boolean =>
+  language === null ? queryStopWords.has(text.toLowerCase()) : language.common.has(folded(text));
+
+/** Without accents and capitals, as the index has words before it stems them. */
+export const folded = (text: string): string => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 const questionWords = ["how", "what", "when", "where", "which", "who", "whom", "whose", "why"];

@@ -6,7 +6,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import { conversationIn, type ConversationId, type MessageId, type SummaryId } from "../../core/model/types.ts";
 import type { Answer } from "../../core/recall/ask-types.ts";
 import { reachOf, type Reach } from "../../core/recall/scope.ts";
-import type { ThoroughPlan } from "../../core/recall/thorough.ts";
+import type { ThoroughPlan } from "../../core/recall/map/thorough.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
 import type { NamedModel } from "../../format/model.ts";
 import type { Doing } from "../port.ts";

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { freshLcms } from "../../../test/support/fresh-lcm.ts";
-import { createHonestReader, lineFor, said, type ShownItem } from "../../../test/support/honest-reader.ts";
-import { createHost, toAppendable, turnWithTool, user } from "../../../test/support/scripted-host.ts";
-import { LcmError } from "../base/errors.ts";
-import type { Json } from "../base/json.ts";
-import type { HostMessage } from "../messages/codec.ts";
-import type { Model, Store } from "../model/store.ts";
-import { messageName, type ConversationId } from "../model/types.ts";
+import { freshLcms } from "../../../../test/support/fresh-lcm.ts";
+import { createHonestReader, lineFor, said, type ShownItem } from "../../../../test/support/honest-reader.ts";
+import { createHost, toAppendable, turnWithTool, user } from "../../../../test/support/scripted-host.ts";
+import { LcmError } from "../../base/errors.ts";
+import type { Json } from "../../base/json.ts";
+import type { HostMessage } from "../../messages/codec.ts";
+import type { Model, Store } from "../../model/store.ts";
+import { messageName, type ConversationId } from "../../model/types.ts";
 import { map, planMap, type MapRequest } from "./map.ts";
-import { saveMap } from "./map-file.ts";
-import { resolveSettings } from "../model/settings.ts";
+import { saveMap } from "./file.ts";
+import { resolveSettings } from "../../model/settings.ts";
 
 const inStore = freshLcms("map");
 const settings = resolveSettings({ env: {}, config: {} }).values;

@@ -3,14 +3,14 @@
  * asked once more, then in halves, and at last given up.
  */
 
-import type { Json } from "../base/json.ts";
-import { estimateTokens } from "../base/tokens.ts";
-import { completeWithin } from "../model-calls/metering.ts";
-import type { Completion, MapAnswer, Model, Refused } from "../model/store.ts";
-import type { MessageId, Refusal } from "../model/types.ts";
-import { readResults } from "./map-answer.ts";
-import type { MapItem } from "./map-items.ts";
-import { toBatch, type Batch, type MapBudget, type MapTask, type MapWork } from "./map-plan.ts";
+import type { Json } from "../../base/json.ts";
+import { estimateTokens } from "../../base/tokens.ts";
+import { completeWithin } from "../../model-calls/metering.ts";
+import type { Completion, MapAnswer, Model, Refused } from "../../model/store.ts";
+import type { MessageId, Refusal } from "../../model/types.ts";
+import { readResults } from "./answer.ts";
+import type { MapItem } from "./items.ts";
+import { toBatch, type Batch, type MapBudget, type MapTask, type MapWork } from "./plan.ts";
 
 export interface MapSpent {
   readonly calls: number;

@@ -3,11 +3,11 @@
  * For a reader without one there is a file for each conversation, since whoever may read the one may not read the others.
  */
 
-import { firstLine } from "../base/excerpt.ts";
-import { plural } from "../base/format.ts";
-import type { Store } from "../model/store.ts";
-import { conversationIn, mapMimeType, messageName } from "../model/types.ts";
-import type { ConversationId, StoredFile } from "../model/types.ts";
+import { firstLine } from "../../base/excerpt.ts";
+import { plural } from "../../base/format.ts";
+import type { Store } from "../../model/store.ts";
+import { conversationIn, mapMimeType, messageName } from "../../model/types.ts";
+import type { ConversationId, StoredFile } from "../../model/types.ts";
 import type { Mapped } from "./map.ts";
 
 /** One line of the file. */

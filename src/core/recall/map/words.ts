@@ -1,10 +1,10 @@
 /** Describes a map in clauses: what it reads and costs, what it leaves out, and which messages were not read. */
 
-import { formatCount, listed, plural } from "../base/format.ts";
-import { messageRuns } from "./describe.ts";
-import type { Skip } from "./map-items.ts";
-import type { MapPlan } from "./map-plan.ts";
-import type { MapSpent, UnreadReason } from "./map-run.ts";
+import { formatCount, listed, plural } from "../../base/format.ts";
+import { messageRuns } from "../describe.ts";
+import type { Skip } from "./items.ts";
+import type { MapPlan } from "./plan.ts";
+import type { MapSpent, UnreadReason } from "./run.ts";
 import type { MapReport } from "./map.ts";
 
 export function coverWords({ messages, kept }: Pick<MapPlan, "messages" | "kept">): string {

@@ -3,9 +3,9 @@
  * count, each once; whatever else is in the answer is dropped, and what is missing is asked again.
  */
 
-import { misfitOf } from "../base/json-schema.ts";
-import { isObject, isTooDeep, type Json, type JsonObject } from "../base/json.ts";
-import { withoutThoughts } from "../model-calls/read-answer.ts";
+import { misfitOf } from "../../base/json-schema.ts";
+import { isObject, isTooDeep, type Json, type JsonObject } from "../../base/json.ts";
+import { withoutThoughts } from "../../model-calls/read-answer.ts";
 
 /** The valid results by key. `problem`: why a result is missing, as a clause; null if none is. */
 export interface ReadResults {

@@ -1,10 +1,10 @@
 /** Facts that a model found in messages: checks their quotes, counts them, and writes them as lines. Pure. */
 
-import { formatCount, plural } from "../base/format.ts";
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
-import { formatTimestamp } from "../base/time.ts";
-import { messageName } from "../model/types.ts";
-import type { MapItem } from "./map-items.ts";
+import { formatCount, plural } from "../../base/format.ts";
+import { isObject, type Json, type JsonObject } from "../../base/json.ts";
+import { formatTimestamp } from "../../base/time.ts";
+import { messageName } from "../../model/types.ts";
+import type { MapItem } from "./items.ts";
 import type { Mapped, MapReport } from "./map.ts";
 
 export interface Fact extends Pick<MapItem, "id" | "role" | "at"> {

@@ -3,20 +3,20 @@
  * conversations, within the reader's reach. What is left out is counted by its reason.
  */
 
-import { LcmError } from "../base/errors.ts";
-import { lengthWithin } from "../base/excerpt.ts";
-import { compare, formatCount } from "../base/format.ts";
-import { isObject, type Json } from "../base/json.ts";
-import { timeAfter, type Timestamp } from "../base/time.ts";
-import { estimateTokens } from "../base/tokens.ts";
-import { resultIdIn, resultToolIn } from "../messages/dialects.ts";
-import type { SearchCaveat, Store } from "../model/store.ts";
-import { conversationIn } from "../model/types.ts";
-import type { ConversationId, Message, MessageId, Role, SummaryId } from "../model/types.ts";
-import { passagesByMessage, sourceText } from "../summarize/source-text.ts";
-import { namedSummaries } from "./expand.ts";
-import { grep, timeBound } from "./grep.ts";
-import { conversationsWithin, originOf, type Reach } from "./scope.ts";
+import { LcmError } from "../../base/errors.ts";
+import { lengthWithin } from "../../base/excerpt.ts";
+import { compare, formatCount } from "../../base/format.ts";
+import { isObject, type Json } from "../../base/json.ts";
+import { timeAfter, type Timestamp } from "../../base/time.ts";
+import { estimateTokens } from "../../base/tokens.ts";
+import { resultIdIn, resultToolIn } from "../../messages/dialects.ts";
+import type { SearchCaveat, Store } from "../../model/store.ts";
+import { conversationIn } from "../../model/types.ts";
+import type { ConversationId, Message, MessageId, Role, SummaryId } from "../../model/types.ts";
+import { passagesByMessage, sourceText } from "../../summarize/source-text.ts";
+import { namedSummaries } from "../expand.ts";
+import { grep, timeBound } from "../grep.ts";
+import { conversationsWithin, originOf, type Reach } from "../scope.ts";
 
 /** Which messages to read: all within the reach that meet every condition given. */
 export interface MapCover {

@@ -4,23 +4,23 @@
  * read is part of the answer.
  */
 
-import { readAnswer } from "../model-calls/read-answer.ts";
-import { completeWithin } from "../model-calls/metering.ts";
-import { plural } from "../base/format.ts";
-import { checkWhole, LcmError } from "../base/errors.ts";
-import { estimateTokens, sumTokens } from "../base/tokens.ts";
-import type { Model } from "../model/store.ts";
-import type { ConversationId, FileId, MessageId } from "../model/types.ts";
-import { answerFromFactsPrompt, condenseFactsPrompt, factsSchema, factsTask } from "../prompts/map.ts";
-import type { Prompt } from "../prompts/summary.ts";
-import type { Answer } from "./ask-types.ts";
-import { cutToTokens, readCitations } from "./citations.ts";
+import { readAnswer } from "../../model-calls/read-answer.ts";
+import { completeWithin } from "../../model-calls/metering.ts";
+import { plural } from "../../base/format.ts";
+import { checkWhole, LcmError } from "../../base/errors.ts";
+import { estimateTokens, sumTokens } from "../../base/tokens.ts";
+import type { Model } from "../../model/store.ts";
+import type { ConversationId, FileId, MessageId } from "../../model/types.ts";
+import { answerFromFactsPrompt, condenseFactsPrompt, factsSchema, factsTask } from "../../prompts/map.ts";
+import type { Prompt } from "../../prompts/summary.ts";
+import type { Answer } from "../ask-types.ts";
+import { cutToTokens, readCitations } from "../citations.ts";
 import { countFacts, countLines, factLine, factsIn, verifyFacts, type Fact, type FactCounts } from "./facts.ts";
 import { map, planMap, type MapDeps, type MapReport, type MapRequest } from "./map.ts";
-import { saveMap } from "./map-file.ts";
-import type { MapPlan } from "./map-plan.ts";
-import { leftOutWords, unreadWords } from "./map-words.ts";
-import { Purse, type MapSpent, type UnreadReason } from "./map-run.ts";
+import { saveMap } from "./file.ts";
+import type { MapPlan } from "./plan.ts";
+import { leftOutWords, unreadWords } from "./words.ts";
+import { Purse, type MapSpent, type UnreadReason } from "./run.ts";
 
 /** The messages to read, and the question as `prompt`. */
 export interface ThoroughRequest extends Omit<MapRequest, "schema" | "query"> {

@@ -3,14 +3,14 @@
  * by one, and those beyond the budget are only counted, so that a plan takes memory for what it will read and no more.
  */
 
-import { valueTokens } from "../base/json-schema.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { estimateTokens } from "../base/tokens.ts";
-import type { SearchCaveat } from "../model/store.ts";
-import type { MessageId } from "../model/types.ts";
-import { mapPrompt } from "../prompts/map.ts";
-import type { Prompt } from "../prompts/summary.ts";
-import type { MapItem, Skip } from "./map-items.ts";
+import { valueTokens } from "../../base/json-schema.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
+import { estimateTokens } from "../../base/tokens.ts";
+import type { SearchCaveat } from "../../model/store.ts";
+import type { MessageId } from "../../model/types.ts";
+import { mapPrompt } from "../../prompts/map.ts";
+import type { Prompt } from "../../prompts/summary.ts";
+import type { MapItem, Skip } from "./items.ts";
 
 /** What is asked about every message. */
 export interface MapTask {

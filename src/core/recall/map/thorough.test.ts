@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { freshLcms } from "../../../test/support/fresh-lcm.ts";
-import { createHonestReader, lineFor, type ShownItem } from "../../../test/support/honest-reader.ts";
-import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
-import type { Json } from "../base/json.ts";
-import { resolveSettings } from "../model/settings.ts";
-import type { Model, Store } from "../model/store.ts";
-import { messageName, type ConversationId } from "../model/types.ts";
+import { freshLcms } from "../../../../test/support/fresh-lcm.ts";
+import { createHonestReader, lineFor, type ShownItem } from "../../../../test/support/honest-reader.ts";
+import { createHost, toAppendable, user } from "../../../../test/support/scripted-host.ts";
+import type { Json } from "../../base/json.ts";
+import { resolveSettings } from "../../model/settings.ts";
+import type { Model, Store } from "../../model/store.ts";
+import { messageName, type ConversationId } from "../../model/types.ts";
 import { planThorough, thorough, type ThoroughRequest } from "./thorough.ts";
 
 const inStore = freshLcms("thorough");

@@ -4,17 +4,17 @@
  * names every message that was not read.
  */
 
-import { checkWhole, LcmError } from "../base/errors.ts";
-import { checkSchema } from "../base/json-schema.ts";
-import type { Json } from "../base/json.ts";
-import type { Model, Store } from "../model/store.ts";
-import type { Settings } from "../model/settings.ts";
-import type { MessageId } from "../model/types.ts";
-import { modelName } from "../summarize/summarize.ts";
-import { readCovered, type MapCover, type MapItem } from "./map-items.ts";
-import { itemTokensMax, MapPlanning } from "./map-plan.ts";
-import type { MapBudget, MapPlan, MapTask, MapWork } from "./map-plan.ts";
-import { MapRun, type MapSpent, type UnreadReason } from "./map-run.ts";
+import { checkWhole, LcmError } from "../../base/errors.ts";
+import { checkSchema } from "../../base/json-schema.ts";
+import type { Json } from "../../base/json.ts";
+import type { Model, Store } from "../../model/store.ts";
+import type { Settings } from "../../model/settings.ts";
+import type { MessageId } from "../../model/types.ts";
+import { modelName } from "../../summarize/summarize.ts";
+import { readCovered, type MapCover, type MapItem } from "./items.ts";
+import { itemTokensMax, MapPlanning } from "./plan.ts";
+import type { MapBudget, MapPlan, MapTask, MapWork } from "./plan.ts";
+import { MapRun, type MapSpent, type UnreadReason } from "./run.ts";
 
 export interface MapDeps {
   readonly store: Store;
