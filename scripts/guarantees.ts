@@ -52,6 +52,7 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     29: "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
     34: "**Every long command** shows progress, stops on Ctrl-C and on its time limit, and says what is done and how to continue.",
     36: "**Standing instructions stay in the prompt**: what a user said for good is repeated at its front, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
+    39: "**Search is no worse than plain BM25** on any data set that we measure.",
   },
   "Accidents and attacks do no harm": {
     30: "**A power cut loses nothing**: content is durable before the row that refers to it, in ingest, backup, restore, archive and adoption. A lost commit is repeated from the host's transcript, or was durable before the call returned.",

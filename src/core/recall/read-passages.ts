@@ -7,7 +7,7 @@ import { readableMessage } from "../messages/codec.ts";
 import { isFailedResult } from "../messages/dialects.ts";
 import { resultsOf } from "../messages/tool-calls.ts";
 import type { SearchHit, Store } from "../model/store.ts";
-import { messageIdOf, type Message, type MessageId } from "../model/types.ts";
+import { messageIdOf, type Message, type MessageId, type Part } from "../model/types.ts";
 import { lookAhead, lookBack, passageRules, planPassages } from "./passages.ts";
 import type { Passage, PassageBudget, Turn } from "./passages.ts";
 
@@ -54,9 +54,19 @@ async function readAround(store: Store, hits: readonly MessageHit[]): Promise<re
   }
   const found = new Set(hits.map(({ id }) => id));
   const messages = ids.size === 0 ? [] : await store.messages({ ids: [...ids] });
-  // Notes and abandoned branches explain nothing, unless they are what was found.
-  return messages.filter(({ id, aside }) => aside === null || found.has(id)).map(messageToTurn);
+  const ownCalls = new Set(
+    messages.flatMap(({ parts }) => parts.filter(isOwnCall).map(({ toolCallId }) => toolCallId)),
+  );
+  const isRecalled = ({ answers }: Turn): boolean => answers.some((call) => ownCalls.has(call));
+  // Notes, abandoned branches and earlier searches explain nothing, unless they are what was found.
+  return messages
+    .filter(({ id, aside, parts }) => found.has(id) || (aside === null && !parts.some(isOwnCall)))
+    .map(messageToTurn)
+    .filter((turn) => found.has(turn.id) || !isRecalled(turn));
 }
+
+/** A call of one of our own tools, by whatever prefix a host gives it. */
+const isOwnCall = ({ toolName }: Part): boolean => toolName !== null && /lcm_[a-z]/.test(toolName);
 
 /** The part of each summary that matches, with room for at least the best one. */
 export async function readSummaryParts(
