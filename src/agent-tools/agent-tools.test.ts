@@ -535,6 +535,23 @@ describe("lcm_grep", () => {
     }
   });
 
+  it("never shows an earlier search as context, neither its call nor its result", async () => {
+    const lcm = await openLcm();
+    const { id } = await lcm.store.open({ sessionId: "searcher" });
+    const host = createHost("searcher");
+    host.says(user("Where does the needle lie?"));
+    host.says({
+      role: "assistant",
+      content: [{ type: "tool_use", id: "c1", name: "mcp__lcm__lcm_grep", input: { pattern: "hay" } }],
+    });
+    host.says({ role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "a heap of older hay" }] });
+    await lcm.store.append(id, host.entries.map(toAppendable));
+    const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
+    const { text } = await call("lcm_grep", { pattern: "needle" }, context);
+    assert.match(text, /^> Where does the needle lie\?$/m);
+    assert.doesNotMatch(text, /lcm_grep|older hay/);
+  });
+
   it("lists messages by role, time and place without a pattern, and finds the first and the last time", async () => {
     const { own } = world;
     const heads = async (args: object): Promise<readonly string[]> =>

@@ -49,10 +49,9 @@ export const passageRules = {
   least: 16,
 };
 
-/** How far from a hit its call, result, question or answer is looked for, and how many neighbours fill spare room. */
+/** How far from a hit its call, result, question or answer is looked for. */
 export const lookBack = 12;
 export const lookAhead = 6;
-const spareNeighbours = 1;
 
 /** Groups of messages that belong together, the group of the best hit first; in each, in order. No message twice. */
 export function planPassages(
@@ -85,12 +84,14 @@ export function planPassages(
   for (const [rank, hit] of shown.entries()) showBeside(hit, rank);
   for (let tokens = 2 * passageRules.best.tokens; tokens <= 2 * budget.tokens && board.hasRoom(); tokens *= 2)
     for (const [rank, hit] of shown.entries()) board.show(viewOf(hit), { rank, isContext: false, tokens });
-  for (let distance = 1; distance <= spareNeighbours && board.hasRoom(); distance++)
-    for (const [rank, { turn }] of shown.entries())
-      for (const other of [near(turn, -distance), near(turn, distance)])
-        if (other !== undefined && other.answers.length === 0 && !saysLittle(other.text))
-          board.show(headOf(other), { rank, isContext: true, tokens: passageRules.context.tokens });
+  shown.forEach(showAround);
   return board.groups();
+
+  function showAround(hit: PassageHit, rank: number): void {
+    for (const other of [near(hit.turn, -1), near(hit.turn, 1)])
+      if (other !== undefined && other.answers.length === 0 && !saysLittle(other.text))
+        board.show(headOf(other), { rank, isContext: true, tokens: passageRules.context.tokens });
+  }
 
   function showBeside(hit: PassageHit, rank: number): void {
     for (const view of besideOf(hit, near))
