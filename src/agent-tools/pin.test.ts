@@ -37,15 +37,15 @@ async function onTalk(
 const name = (id: ConversationId, seq: number): string => messageName(messageIdOf(id, seq));
 
 describe("lcm_pin", () => {
-  it("pins words of the user, lists them, and unpins them, each as a change", async () => {
+  it("pins the sentence with these words of the user, lists it, and unpins it, each as a change", async () => {
     await onTalk(async (lcm, id, call) => {
       const pinned = await call({ messageId: name(id, 1), text: "wedding is on  12 May", reason: "dates" });
       assert.match(
         pinned.text,
-        /^Pinned: every later prompt has these words of msg_1-1 \(change 1\):\n.*wedding is on 12 May/,
+        /^Pinned: every later prompt has these words of msg_1-1 \(change 1\):\n> My sister's wedding is on 12 May\.$/,
       );
       const [pin] = await lcm.store.pins(id);
-      assert.deepEqual([pin?.words, pin?.origin, pin?.reason], ["wedding is on 12 May", "agent", "dates"]);
+      assert.deepEqual([pin?.words, pin?.origin, pin?.reason], ["My sister's wedding is on 12 May.", "agent", "dates"]);
       assert.match((await call({ action: "list" })).text, /msg_1-1, .*pinned by agent/);
       assert.match((await call({ action: "unpin", messageId: name(id, 1) })).text, /^Unpinned/);
       assert.equal((await call({ action: "list" })).text, "Nothing is pinned.");

@@ -29,7 +29,7 @@ export const pinTool = defineTool({
         description: "What to do. Default: pin.",
       },
       messageId: textOf("The user's message, as lcm_grep shows its id. Not needed for list."),
-      text: textOf("Pin only these words of the message, copied exactly. Default: its standing instructions."),
+      text: textOf("Pin only the sentences with these words, copied exactly. Default: its standing instructions."),
       reason: textOf("Why, in a few words, for the people who read the list."),
     },
   },

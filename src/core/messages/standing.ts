@@ -62,7 +62,7 @@ export function ownText({ role, parts }: { readonly role: Role; readonly parts: 
 
 /**
  * The place in a message that says this, as it stands there; null if there is none. `own`: only in the user's own words,
- * not in what is quoted or pasted.
+ * not in what is quoted or pasted, and in whole sentences: "push to main" is not what "never push to main" says.
  */
 export function findWords(message: Message, wanted: string, where: "own" | "all"): string | null {
   const text = ownText(message);
@@ -70,20 +70,34 @@ export function findWords(message: Message, wanted: string, where: "own" | "all"
     .trim()
     .split(/\s+/)
     .map((word) => RegExp.escape(word));
-  if (text === null || wanted.trim() === "") return null;
-  const match = new RegExp(words.join("\\s+"), "u").exec(where === "own" ? blankOthers(text) : text);
-  return match === null ? null : text.slice(match.index, match.index + match[0].length);
+  // What is blanked must not be found by blanks.
+  if (text === null || wanted.trim() === "" || wanted.includes("\0")) return null;
+  const searched = where === "own" ? blankOthers(text) : text;
+  const match = new RegExp(words.join("\\s+"), "u").exec(searched);
+  if (match === null) return null;
+  const found = { from: match.index, to: match.index + match[0].length };
+  const { from, to } = where === "own" ? inSentences(searched, found) : found;
+  return text.slice(from, to);
 }
 
-/** The beginning of what a user wrote, up to the end of a sentence if one fits; null if there are no words. */
+/** A place with the rest of the sentences that it begins and ends in, unless that is too much to pin. */
+function inSentences(own: string, place: Span): Span {
+  const spans = sentencesOf(own).filter(({ from, to }) => from < place.to && to > place.from);
+  const from = Math.min(place.from, ...spans.map((span) => span.from));
+  const to = Math.max(place.to, ...spans.map((span) => span.to));
+  return to - from > wordsMax ? place : { from, to };
+}
+
+/** The beginning of what a user wrote, up to what others wrote or the end of a sentence; null if there are no words. */
 export function firstSentences(message: Message): string | null {
   const text = ownText(message);
   if (text === null) return null;
+  const own = blankOthers(text);
   let last: Span | null = null;
   let from = 0;
-  for (const span of sentencesOf(blankOthers(text))) {
+  for (const span of sentencesOf(own)) {
     if (last === null) from = span.from;
-    if (last !== null && span.to - from > wordsMax) break;
+    if (last !== null && (span.to - from > wordsMax || own.slice(last.to, span.from).includes("\0"))) break;
     last = span;
   }
   return last === null ? null : text.slice(from, Math.min(last.to, from + wordsMax)).toWellFormed();
@@ -105,28 +119,48 @@ const joinWords = (sentences: readonly string[]): string => {
 
 const blank = (text: string): string => text.replaceAll(/[^\n]/g, "\0");
 
-/** Longest first: what an earlier pattern blanks no longer matches a later one. */
+/** Whoever announces the words of others. What users say themselves is their own. */
+const announced = String.raw`(?<!\p{L}|\bI |\bI've |\bI have )(?:says?|said|wrote|writes|reads?|sagt|schreibt|schrieb|lautet|dit|écrit|dice|escribió)(?!\p{L})`;
+const announcedInChinese = "(?<!我)(?:写道|说)";
+const pasted = String.raw`\b(?:log|logs|output|error|errors|trace|e?mail|article|readme|docs?|paste|pasted|text|prompt|transcript|message from \w+)\b`;
+
+/**
+ * Longest first: what an earlier pattern blanks no longer matches a later one. None looks for an end that may be missing
+ * from every beginning: an open quotation ends with the text, or the time would grow with the square of its length.
+ */
 const others = [
   /```[^]*?(?:```|$)|~~~[^]*?(?:~~~|$)/g,
-  // An element with its content, and single tags.
-  /<([a-z][\w-]{0,40})\b[^<>]{0,200}>[^]*?<\/\1>/gi,
   /<\/?[a-z][^<>\n]{0,200}>/gi,
   // A forwarded or pasted mail, and everything that a line announces ("the README says:").
   /^[ \t]*(?:(?:From|Von|De|Subject|Betreff|Objet|Asunto|Date|To|Sent): .+\n|-{2,} ?(?:Original|Forwarded|Weitergeleitete)|Begin forwarded message)[^]*/im,
-  /^.*\b(?:says?|said|wrote|writes|reads?|log|logs|output|error|errors|trace|e?mail|article|readme|docs?|paste|pasted|text|prompt|transcript|message from \w+|sagt|schreibt|schrieb|lautet|dit|écrit|dice|escribió|写道|说)\b[^\n]{0,40}[:：][ \t]*\n[^]*/im,
+  new RegExp(`^.*(?:${announced}|${announcedInChinese}|${pasted})[^\\n]{0,40}[:：][ \\t]*\\n[^]*`, "imu"),
+  new RegExp(`(?:${announced}[^\\n:]{0,40}|${announcedInChinese})[:：].*$`, "gimu"),
   /^[ \t]*>.*$/gm,
   // Lines of a shell, a log, a diff, a stack trace, JSON or code.
   /^[ \t]*(?:[$#%➜❯+@{}[\]|]|-{2,}|\/\/|at .+:\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(?:INFO|WARN|ERROR|DEBUG|TRACE)\b|import |export |const |let |def |class |function |return |if \(|SELECT |npm |git ).*$/gm,
   /^.*[;{}]\s*$/gm,
   // Longer quotations, and code in a line.
   /`[^`\n]+`/g,
-  /"[^"\n]{12,}"|“[^”\n]{12,}”|„[^“”\n]{12,}[“”]|«[^»\n]{12,}»|「[^」\n]{6,}」/g,
+  /"[^"\n]{12,}"|(?<![^\s([])"(?=\S)[^"]{12,}"|“[^”"]{12,}[”"]?|„[^“”"]{12,}[“”"]?|«[^»\n]{12,}»?|「[^」]{6,}」?/g,
   // What the host puts before a message: channel, sender, time.
   /^[ \t]*\[[^\]\n]{3,120}\]/gm,
 ];
 
+/** Blanks elements with their content, up to the last end of that name: the content may contain others. */
+function blankElements(text: string): string {
+  const ends = new Map<string, number>();
+  for (const { 0: tag, 1: name = "", index } of text.matchAll(/<\/([a-z][\w-]{0,40})\s*>/gi))
+    ends.set(name.toLowerCase(), index + tag.length);
+  let own = "";
+  for (const { 1: name = "", index } of text.matchAll(/<([a-z][\w-]{0,40})(?![\w-])/gi)) {
+    const end = ends.get(name.toLowerCase()) ?? 0;
+    if (index >= own.length && end > index) own += text.slice(own.length, index) + blank(text.slice(index, end));
+  }
+  return own + text.slice(own.length);
+}
+
 function blankOthers(text: string): string {
-  const own = others.reduce((left, pattern) => left.replace(pattern, blank), text);
+  const own = others.reduce((left, pattern) => left.replace(pattern, blank), blankElements(text));
   if (own.length <= readMax) return own;
   return own.slice(0, endChars) + blank(own.slice(endChars, -endChars)) + own.slice(-endChars);
 }
