@@ -160,7 +160,10 @@ async function showHits(
   const passages = groups.flat();
   return {
     blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
-    ids: new Set([...passages.filter((each) => !each.context).map(({ id }) => id), ...named.map(({ id }) => id)]),
+    ids: new Set([
+      ...passages.flatMap((each) => (each.context ? [] : [each.id, ...each.alike])),
+      ...named.map(({ id }) => id),
+    ]),
     passages,
   };
 }
