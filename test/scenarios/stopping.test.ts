@@ -130,7 +130,7 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     place: asked,
     args: () => ["map", "what is it about", "--apply"],
     progress: /reading /,
-    interrupted: /interrupted: \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
+    interrupted: /it was interrupted; \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
     late: /the time limit was reached; \d+ messages not read .* hint: run the same command again/,
   },
   index: {
