@@ -92,12 +92,12 @@ export function planPassages(
     shown.push(hit);
     if (isBest && !isLong) showBeside(hit, rank);
   }
-  if (isLong) return board.groups(manner);
   // What is left goes to what belongs to the other hits, then to longer passages of the best.
   if (manner === "ranked") for (const [rank, hit] of shown.entries()) showBeside(hit, rank);
-  const most = manner === "exact" ? 0 : 2 * budget.tokens;
-  for (let tokens = 2 * passageRules.best.tokens; tokens <= most && board.hasRoom(); tokens *= 2)
-    for (const [rank, hit] of shown.slice(0, filled).entries())
+  const most = manner === "exact" ? 0 : isLong ? passageRules.best.tokens : 2 * budget.tokens;
+  const longer = isLong ? shown : shown.slice(0, filled);
+  for (let tokens = (isLong ? 1 : 2) * passageRules.best.tokens; tokens <= most && board.hasRoom(); tokens *= 2)
+    for (const [rank, hit] of longer.entries())
       board.show(viewOf(hit), { rank, isContext: false, alike: hit.alike, tokens, whole: tokens });
   return board.groups(manner);
 
@@ -409,11 +409,13 @@ const gapMax = 2;
 
 function groupsOf(shown: readonly Shown[], manner: Manner): readonly (readonly Passage[])[] {
   const groups: Shown[][] = [];
-  for (const each of shown.toSorted(byPlace)) {
+  for (const each of shown.toSorted(manner === "listed" ? byTime : byPlace)) {
     const group = groups.at(-1);
     const last = group?.at(-1)?.turn;
     const isSame = last?.conversation === each.turn.conversation;
-    const isNext = isSame && (manner !== "ranked" || each.turn.seq - last.seq <= gapMax);
+    const isNext =
+      (manner === "listed" && group !== undefined) ||
+      (isSame && (manner === "exact" || each.turn.seq - last.seq <= gapMax));
     if (isNext || group?.some(({ rank }) => rank === each.rank) === true) group?.push(each);
     else groups.push([each]);
   }
@@ -423,6 +425,9 @@ function groupsOf(shown: readonly Shown[], manner: Manner): readonly (readonly P
 
 const byPlace = ({ turn: one }: Shown, { turn: other }: Shown): number =>
   one.conversation - other.conversation || one.seq - other.seq;
+
+const byTime = (one: Shown, other: Shown): number =>
+  one.turn.at === other.turn.at ? byPlace(one, other) : one.turn.at < other.turn.at ? -1 : 1;
 
 function toPassage({ turn, parts, isContext, alike }: Shown): Passage {
   const { id, conversation, seq, role, at, text } = turn;
