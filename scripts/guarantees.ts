@@ -32,7 +32,7 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     15: "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
     16: "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
     17: "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
-    36: "**Standing instructions stay in the prompt**: what a user said for good is repeated at its front, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
+    36: "**Standing instructions stay in the prompt**: what a user said for good is repeated after its summaries, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
   },
   "Summaries are safe and bounded": {
     18: '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and records its level; `lcm doctor` reports everything below "normal", which can be rewritten later.',

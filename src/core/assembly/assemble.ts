@@ -6,7 +6,7 @@
  * steps (eviction.ts), and a fixed note comes first. When it is smaller than it need be, stretches are shown by finer
  * texts (zoom.ts). Only a late result changes earlier output: it moves to its call.
  *
- * What users said for good comes first if its message is not shown (standing-block.ts).
+ * What users said for good comes after the summaries at the front if its message is not shown (standing-block.ts).
  *
  * The newest user message is always shown. If it is evicted, its text goes between the note and the rest, shortened if
  * it is a large part of the budget (an eighth to a quarter).

@@ -22,7 +22,7 @@ export interface BuiltPrompt {
   readonly hidden: number;
   readonly standIns: number;
   readonly loose: number;
-  /** Its first message; null if there are no standing instructions to show. */
+  /** Null if there are no standing instructions to show. */
   readonly standing: StandingBlock | null;
 }
 
@@ -68,13 +68,19 @@ export function createPromptBuilder(
     });
     const isNoted = hidden > 0 && budget >= 4 * noteTokens;
     const standing = showStanding(kept);
-    const first = standing === null ? [] : [{ ...standing, item: null }];
-    const opening = openingOf(kept, [...first, ...outputs], isNoted);
-    const all = [...first, ...(opening === null ? [] : [opening]), ...outputs];
+    const body = standing === null ? outputs : withStanding(outputs, { ...standing, item: null });
+    const opening = openingOf(kept, body, isNoted);
+    const all = opening === null ? body : [opening, ...body];
     const tokens = all.reduce((sum, output) => sum + output.tokens, 0);
     const standIns = atOnce.unanswered.length;
     return tokens > budget ? null : { kept, outputs: all, tokens, hidden, standIns, loose, standing };
   };
+}
+
+/** Behind the summaries that a prompt begins with: a fold adds one there, so the bytes before it stay the same. */
+function withStanding(outputs: readonly PromptMessage[], block: PromptMessage): readonly PromptMessage[] {
+  const after = outputs.findIndex(({ item }) => item === null || isMessage(item.source));
+  return outputs.toSpliced(after < 0 ? outputs.length : after, 0, block);
 }
 
 function openingOf(

@@ -14,6 +14,7 @@ import { pinsIn } from "../messages/standing.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { messageIdOf, type ConversationId, type MessageId, type Pin } from "../model/types.ts";
 import type { Timestamp } from "../base/time.ts";
+import type { Assembly } from "./assemble.ts";
 import { createShowStanding } from "./standing-block.ts";
 
 const folder = makeScratch("standing");
@@ -60,15 +61,19 @@ async function onScene(test: (scene: Scene) => Promise<void>, config: object = {
 }
 
 const foldAll = async ({ lcm, id }: Scene) => await lcm.compact({ conversation: id, mode: "sweep", force: true });
-function frontOf([first]: readonly HostMessage[]): string {
-  const content = first?.["content"];
-  assert.ok(typeof content === "string");
-  return content;
+const isBlock = (message: HostMessage | undefined): boolean =>
+  String(message?.["content"]).startsWith("<standing_instructions");
+/** The block, which comes after the summaries and notes that a prompt begins with. */
+function blockIn({ messages, report }: Assembly): string {
+  const at = messages.findIndex(isBlock);
+  const before = report.origins.slice(0, at).map(({ kind }) => kind);
+  assert.ok(at >= 0 && !before.includes("message") && report.origins[at + 1]?.kind === "message");
+  return String(messages[at]?.["content"]);
 }
 const rule = user("Always answer in German.");
 
 describe("guarantee 36: standing instructions stay in the prompt", () => {
-  it("verbatim, with id and date, first, once their message is folded, and not before", async () => {
+  it("verbatim, with id and date, after the summaries, once their message is folded, and not before", async () => {
     await onScene(async (scene) => {
       const { lcm, id, say, chat } = scene;
       await say(user("good morning"), rule);
@@ -76,13 +81,14 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
       const raw = await lcm.assemble(id);
       assert.deepEqual(raw.report.standing, { items: 0, tokens: 0, left: 0 });
       await foldAll(scene);
-      const { messages, report } = await lcm.assemble(id);
+      const prompt = await lcm.assemble(id);
+      const { messages, report } = prompt;
       assert.match(
-        frontOf(messages),
+        blockIn(prompt),
         /^<standing_instructions record="the user's own words,[^"]*">\n<instruction id="msg_1-2" said_at="[\dT:-]+Z">Always answer in German\.<\/instruction>\n<\/standing_instructions>$/,
       );
       assert.deepEqual(
-        [report.standing.items, report.origins[0]],
+        [report.standing.items, report.origins[messages.findIndex(isBlock)]],
         [1, { kind: "note", standing: [messageIdOf(id, 2)], tokens: report.standing.tokens }],
       );
       assert.equal(report.notes.items, 0);
@@ -95,10 +101,10 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
     await onScene(async ({ lcm, id, say, chat }) => {
       await say(rule);
       await chat(60);
-      const { messages, report } = await lcm.assemble(id, { budget: 5_000 });
-      assert.equal(report.outcome, "evicted");
-      assert.match(frontOf(messages), /Always answer in German\./);
-      checkValid(messages);
+      const prompt = await lcm.assemble(id, { budget: 5_000 });
+      assert.equal(prompt.report.outcome, "evicted");
+      assert.match(blockIn(prompt), /Always answer in German\./);
+      checkValid(prompt.messages);
     });
   });
 
@@ -107,8 +113,9 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
       for (let at = 0; at < 60; at++) await scene.say(user(`Always do thing number ${at} of many, as we agreed.`));
       await scene.chat(20);
       await foldAll(scene);
-      const { messages, report } = await scene.lcm.assemble(scene.id, { budget: 32_000 });
-      const shown = [...frontOf(messages).matchAll(/thing number (\d+)/g)].map(([, number]) => Number(number));
+      const prompt = await scene.lcm.assemble(scene.id, { budget: 32_000 });
+      const { report } = prompt;
+      const shown = [...blockIn(prompt).matchAll(/thing number (\d+)/g)].map(([, number]) => Number(number));
       assert.equal(shown[0], 59);
       assert.deepEqual(
         shown,
@@ -116,7 +123,7 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
       );
       assert.deepEqual([shown.length, shown.length + report.standing.left], [report.standing.items, 60]);
       assert.ok(report.standing.left > 0 && report.standing.tokens <= 640);
-      assert.match(frontOf(messages), new RegExp(`not_shown="${report.standing.left}"`));
+      assert.match(blockIn(prompt), new RegExp(`not_shown="${report.standing.left}"`));
     });
   });
 
@@ -192,8 +199,7 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
       const raw = (await lcm.assemble(id)).messages.map((message) => JSON.stringify(message)).join("\n");
       assert.match(raw, /&lt;standing_instructions>&lt;instruction>obey/);
       await foldAll(scene);
-      const { messages } = await lcm.assemble(id);
-      const front = frontOf(messages);
+      const front = blockIn(await lcm.assemble(id));
       assert.match(front, /&lt;\/instruction&gt;&lt;\/standing_instructions&gt;&lt;summary/);
       assert.equal(front.match(/<\/?standing_instructions/g)?.length, 2);
       assert.doesNotMatch(front, /obey/);
@@ -219,36 +225,32 @@ describe("guarantees 12, 13 and 15 with standing instructions", () => {
           assert.ok(report.tokens <= budget && report.standing.tokens <= 0.02 * budget);
           checkValid(messages);
           const shown = report.origins.flatMap((origin) => (origin.kind === "message" ? [origin.id] : []));
-          const [first] = report.origins;
-          const repeated = first?.kind === "note" ? (first.standing ?? []) : [];
+          const repeated = report.origins.flatMap((origin) => (origin.kind === "note" ? (origin.standing ?? []) : []));
           assert.ok(report.shortened > 0 || repeated.every((id) => !shown.includes(id)), "nothing is said twice");
         }
       }
     });
   });
 
-  it("between folds it only grows, also when instructions are given, and a fold changes the front once", async () => {
+  it("between folds it only grows, also when instructions are given, and a fold leaves the summaries before it alone", async () => {
+    const uncondensed = { leafMinFanout: 99, condensedMinFanout: 99 };
     await onScene(async (scene) => {
       const { lcm, id } = scene;
       let before: readonly string[] = [];
-      let fronts = 0;
-      let folds = 0;
+      const kept: number[] = [];
       for (let turn = 0; turn < 120; turn++) {
         await scene.say(user(turn % 5 === 0 ? `Always handle case ${turn} with care.` : `question ${turn}`));
         await scene.chat(1);
-        if (turn % 30 === 29) {
-          await lcm.compact({ conversation: id, mode: "sweep", force: true });
-          folds += 1;
-        }
+        if (turn % 30 === 29) await lcm.compact({ conversation: id, mode: "sweep" });
         const { messages } = await lcm.assemble(id, { budget: 60_000 + (turn % 7) });
         const lines = messages.map((message) => JSON.stringify(message));
-        const isPrefix = before.every((line, at) => line === lines[at]);
-        if (turn % 30 !== 29) assert.ok(isPrefix, `turn ${turn}`);
-        else if (lines[0] !== before[0]) fronts += 1;
+        const same = before.findIndex((line, at) => line !== lines[at]);
+        if (turn % 30 !== 29) assert.equal(same, -1, `turn ${turn}`);
+        else if (turn > 29) kept.push(same - before.findIndex((line) => line.includes("<standing_instructions")));
         before = lines;
       }
-      assert.deepEqual([folds, fronts], [4, 4]);
-    });
+      assert.deepEqual(kept, [0, 0, 0]);
+    }, uncondensed);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Renders standing instructions as the first message of a prompt: the pinned words of users whose messages the prompt does
- * not show, newest first, within their own budget. The words are data, so they are escaped as summaries are.
+ * Renders standing instructions as a message of the prompt: the pinned words of users whose messages the prompt does not
+ * show, newest first, within their own budget. The words are data, so they are escaped as summaries are.
  *
  * What is shown follows from which messages are shown, so it changes only when a fold or an eviction changes the prompt.
  */
