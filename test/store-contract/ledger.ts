@@ -309,6 +309,8 @@ export function testLedger(subject: StoreUnderTest): void {
           belowNormal: { aggressive: 0, extractive: 0, truncated: 0 },
           files: 0,
           unindexed: 4,
+          vectors: [],
+          embedders: [],
         },
       );
       const [last = assert.fail()] = await store.context(talk.id, { kind: "message" });

@@ -11,13 +11,14 @@ import {
   messages,
   openScope,
   recalledLast,
+  rowsIn,
   rowsNeeded,
   searchedText,
+  takeSpans,
   toResult,
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
-import { rowsIn, takeOldest, takeSpans } from "./spans.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Row, Script } from "../script.ts";
 
@@ -147,7 +148,7 @@ function* scanOldest(
   let untested = 0;
   let chunkRows = chunkRowsMin;
   while (spans.length > 0 && untested === 0 && !isLate(deadline)) {
-    const next = takeOldest(spans, chunkRows);
+    const next = takeSpans(spans, chunkRows, "oldest");
     const startedMs = deadline.nowMs();
     const chunk = yield corpus.spanned(next, filter, like);
     chunkRows = nextChunk(chunkRows, deadline.nowMs() - startedMs);
