@@ -105,7 +105,7 @@ export function licencesText(packages: readonly Bundled[]): string {
 
 /** Limits for what is published; checked by test/package.test.ts. */
 export const packedMbMax = 2;
-export const unpackedMbMax = 8;
+export const unpackedMbMax = 9;
 
 /** The page docs/dependencies.md. Its sizes are those of packages alone, so that it does not change with every edit. */
 export function dependenciesMarkdown(packages: readonly Bundled[]): string {

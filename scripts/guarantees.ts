@@ -32,6 +32,7 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     15: "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
     16: "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
     17: "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
+    36: "**Standing instructions stay in the prompt**: what a user said for good is repeated at its front, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
   },
   "Summaries are safe and bounded": {
     18: '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and records its level; `lcm doctor` reports everything below "normal", which can be rewritten later.',
@@ -45,14 +46,13 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     24: "**expandQuery answers before its deadline**, with citations, partially if need be, and also where nothing has been summarised yet.",
     25: "**Readers stay within their reach**: a tool reads only its own conversation family, unless a wider reach is requested and allowed; a child grant is never wider than its parent; an expired or revoked grant reads nothing. Every tool has a negative test.",
     26: "**Files stay inside their folder**, private to the user; an id is never a path.",
+    39: "**Search is no worse than plain BM25** on any data set that we measure.",
   },
   "Operators can see and undo": {
     27: "**One status shows everything**: what is stored and pending, the last compaction and what it saved, spend, fallbacks, whether anything is degraded, and settings with their source.",
     28: "**Writes are dry runs by default**, print the same plan everywhere, back up first, and can run while the host is running.",
     29: "**Timestamps are UTC with milliseconds** on disk and are shown in the user's zone; tests run in a non-UTC zone too.",
     34: "**Every long command** shows progress, stops on Ctrl-C and on its time limit, and says what is done and how to continue.",
-    36: "**Standing instructions stay in the prompt**: what a user said for good is repeated at its front, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
-    39: "**Search is no worse than plain BM25** on any data set that we measure.",
   },
   "Accidents and attacks do no harm": {
     30: "**A power cut loses nothing**: content is durable before the row that refers to it, in ingest, backup, restore, archive and adoption. A lost commit is repeated from the host's transcript, or was durable before the call returned.",

@@ -54,7 +54,7 @@ export function readDataSets({ data, also }: Folders, warn: (line: string) => vo
     read("LoCoMo", readLocomo(jsonIn(data, "locomo-half.json"), jsonIn(also, "locomo-also.json"))),
     read("BEAM", readBeam(jsonIn(data, "beam-half.json"), jsonIn(also, "beam-also.json"))),
     read("Coding agent", agent),
-    read("Demo", [readDemo(jsonIn(join(import.meta.dirname, "../../demo"), "key-facts-also.json"))]),
+    read("Demo", [readDemo(jsonIn(join(import.meta.dirname, "../../test/fixtures"), "key-facts-also.json"))]),
   ].filter(({ samples }) => samples.length > 0);
 }
 

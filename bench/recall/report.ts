@@ -85,7 +85,8 @@ The ways of searching: *plain BM25* is FTS5's own ranking of the same words over
 embeddings, made by the local model that \`--embedder\` names; *all together* has both.
 
 The data sets: LoCoMo (two people chatting), BEAM (a person working with an assistant), a real session of a coding agent, and the demo.
-Only the demo and its rewordings are part of the project. Summaries were made without a model: each leaf has about ${leafTargetTokens} tokens and
+Only the demo and its rewordings are part of the project. The ranking was chosen with these conversations in view, so expect less
+elsewhere: [decision 0040](decisions/0040-ranking-for-agents.md) has an estimate for conversations that were left out. Summaries were made without a model: each leaf has about ${leafTargetTokens} tokens and
 covers up to ${leafChunkTokens.toLocaleString("en")} tokens of messages. The ranking rules are in [src/store/search/rank.ts](../src/store/search/rank.ts).
 
 ${parts.join("\n\n")}

@@ -358,7 +358,7 @@ describe("lcm_grep", () => {
     assert.equal(
       text,
       [
-        "2 matches, newest first; times in UTC:",
+        "2 matches, by conversation; times in UTC:",
         ...[own, earlier].flatMap(({ id, secret }) => [
           `msg_${id}-1 user 2026-02-17 07:37 (context)`,
           "> What is the secret of this place?",
@@ -444,18 +444,19 @@ describe("lcm_grep", () => {
     assert.doesNotMatch(text, /limit|tokenCap/, "that there are more goes without saying");
     assert.deepEqual([details["total"], details["truncated"]], [20, true]);
     const newest = await call("lcm_grep", { pattern: "needle", sort: "recency" }, context);
-    assert.match(newest.text, /^The \d+ newest of more than 24 matches; times in UTC:\n/);
-    assert.match(newest.text, /\nTokenCap 600 has no room for the others: raise tokenCap or narrow the search\.$/);
+    assert.match(newest.text, /^The \d+ newest of more than 24 matches, oldest first; times in UTC:\n/);
+    assert.match(newest.text, /\nNext: before: "msg_1-\d+"\.$/);
     const whole = await call("lcm_grep", { pattern: "needle", limit: 10, tokenCap: 4_000 }, context);
     assert.match(whole.text, /^The 10 best matches; times in UTC:\n/);
-    assert.match(whole.text, /\nMore than 10 matches; raise limit to see more, up to 200\.$/);
+    assert.doesNotMatch(whole.text, /limit/, "the caller chose it");
+    assert.equal(whole.details["truncated"], true);
     const all = await call("lcm_grep", { pattern: "needle", limit: 60, tokenCap: 4_000 }, context);
     assert.match(all.text, /^60 matches, best first; times in UTC:\n/);
     assert.deepEqual([matchesOf(all).length, all.details["truncated"]], [60, false]);
     host.says(user("針".repeat(400)));
     await lcm.store.append(id, host.entries.map(toAppendable));
     const cut = await call("lcm_grep", { pattern: "針.+", tokenCap: 200 }, context);
-    assert.match(cut.text, /^1 match of this regular expression, newest first; times in UTC:\n/);
+    assert.match(cut.text, /^1 match of this regular expression, oldest first; times in UTC:\n/);
     assert.match(cut.text, /^> 針{20,}…$/m);
     assert.ok(estimateTokens(cut.text) <= 200, cut.text);
   });
@@ -535,6 +536,23 @@ describe("lcm_grep", () => {
     }
   });
 
+  it("never shows an earlier search as context, neither its call nor its result", async () => {
+    const lcm = await openLcm();
+    const { id } = await lcm.store.open({ sessionId: "searcher" });
+    const host = createHost("searcher");
+    host.says(user("Where does the needle lie?"));
+    host.says({
+      role: "assistant",
+      content: [{ type: "tool_use", id: "c1", name: "mcp__lcm__lcm_grep", input: { pattern: "hay" } }],
+    });
+    host.says({ role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "a heap of older hay" }] });
+    await lcm.store.append(id, host.entries.map(toAppendable));
+    const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
+    const { text } = await call("lcm_grep", { pattern: "needle" }, context);
+    assert.match(text, /^> Where does the needle lie\?$/m);
+    assert.doesNotMatch(text, /lcm_grep|older hay/);
+  });
+
   it("lists messages by role, time and place without a pattern, and finds the first and the last time", async () => {
     const { own } = world;
     const heads = async (args: object): Promise<readonly string[]> =>
@@ -554,6 +572,18 @@ describe("lcm_grep", () => {
     ]);
     const none = await call("lcm_grep", { ...mine, pattern: "secret", role: "tool" }, here());
     assert.match(none.text, /^No matches in .*, only of the role tool\.$/m);
+    const newest = await call("lcm_grep", { ...mine, limit: 2 }, here());
+    assert.match(
+      newest.text,
+      new RegExp(
+        `^The 2 newest matches, oldest first; times in UTC:\nmsg_${own.id}-5 [^]*\nmsg_${own.id}-6 [^]*\n` +
+          `\\(end of conversation ${own.id}\\)\nNext: before: "msg_${own.id}-5"\\.$`,
+      ),
+    );
+    const beyond = await call("lcm_grep", { after: `msg_${own.id}-999` }, here());
+    assert.match(beyond.text, new RegExp(`\nConversation ${own.id} ends with msg_${own.id}-6\\.$`));
+    assert.deepEqual(await heads({ since: `msg_${own.id}-999` }), [`msg_${own.id}-6 user`]);
+    assert.deepEqual(await heads({ before: `msg_${own.id}-999`, limit: 1 }), [`msg_${own.id}-6 user`]);
     assert.equal(codeOf(await call("lcm_grep", {}, here())), "invalid");
     assert.equal(codeOf(await call("lcm_grep", { role: "user", scope: "summaries" }, here())), "invalid");
     assert.equal(codeOf(await call("lcm_grep", { since: `msg_${world.stranger.id}-1` }, here())), "not_found");
@@ -564,7 +594,7 @@ describe("lcm_grep", () => {
     assert.deepEqual([words.details["mode"], matchesOf(words)[0]?.["role"]], ["full_text", "assistant"]);
     const regex = await call("lcm_grep", { pattern: String.raw`keeper\.$` }, here());
     assert.deepEqual([regex.details["mode"], matchesOf(regex).length], ["regex", 2], regex.text);
-    assert.match(regex.text, /^2 matches of this regular expression, newest first; times in UTC:\n/);
+    assert.match(regex.text, /^2 matches of this regular expression, by conversation; times in UTC:\n/);
     const fallback = await call("lcm_grep", { pattern: "keeper.*secret|feldspar", scope: "messages" }, here());
     assert.equal(fallback.details["mode"], "full_text");
     assert.match(fallback.text, /^\d+ matches, best first;/);

@@ -1,20 +1,20 @@
 /** The tool `lcm_grep`: searches everything stored. "No matches" means that everything was searched. */
 
 import type { Lcm } from "../core/lcm.ts";
-import { messageName } from "../core/model/types.ts";
+import { messageName, type MessageId } from "../core/model/types.ts";
 import type { SearchCaveat, SearchHit } from "../core/model/store.ts";
 import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recall/grep.ts";
 import { reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import { after, allConversations, also, before, conversationId, role, since, textOf, tokenCapOf } from "./arguments.ts";
-import { resolveSpan } from "../core/recall/span.ts";
+import { lastMessage, resolveSpan } from "../core/recall/span.ts";
 import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
 import { defineTool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { formatRange } from "../core/base/time.ts";
-import type { Passage } from "../core/recall/passages.ts";
+import type { Manner, Passage } from "../core/recall/passages.ts";
 import { readPassages, readSummaryParts } from "../core/recall/read-passages.ts";
 
 export const grepTool = defineTool({
@@ -67,7 +67,7 @@ export const grepTool = defineTool({
         minimum: 1,
         maximum: 200,
         description:
-          "Return at most this many matches. Default: as many as fit; a few are shown at length, many in short.",
+          "Return at most this many matches: 3 for long excerpts, more for short ones. Alone, list the newest messages.",
       },
       sort: {
         type: "string",
@@ -89,9 +89,12 @@ export const grepTool = defineTool({
     const span = await resolveSpan(lcm, asked, { reach, zone: "UTC", prefix: "" });
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
     const { also, pattern = also?.[0] ?? "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
+    const isList = pattern.trim() === "";
     const optional = { ...(also && { also }), ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }) };
+    // A number alone asks for the newest messages.
+    const from = isList && args.limit !== undefined ? { afterId: 0 as MessageId } : {};
     const found = await lcm.grep(
-      { pattern, ...optional, limit, ...span },
+      { pattern, ...optional, limit, ...from, ...span },
       { timeoutMs, ...(signal === undefined ? {} : { signal }) },
     );
     // Summaries beside messages are only named; alone they are what was found.
@@ -101,28 +104,36 @@ export const grepTool = defineTool({
       const lines = [
         await nothingFound(lcm, span.reach, { ...args, ...span }, result.caveats),
         ...caveats,
-        ...otherWays(result, span.reach, context),
+        ...(isList ? [] : otherWays(result, span.reach, context)),
       ];
       return { text: sentences(lines), details: detailsOf(result, nothingShown, caveats) };
     }
-    const isList = pattern.trim() === "";
     const order = sort === undefined || (isList && sort !== "oldest") ? defaultOrder(result) : sort;
     const kind = mode === undefined && result.mode === "regex" && !isList ? " of this regular expression" : "";
-    const frame = { kind, order, tokenCap, isLimitAsked: args.limit !== undefined };
+    const isRanked = order === "hybrid" || order === "relevance";
+    const manner = isRanked ? "ranked" : isList || sort !== undefined ? "listed" : "exact";
+    const isReworded = also !== undefined;
+    const frame = { kind, order, manner, tokenCap, isLimitAsked: args.limit !== undefined, isReworded } as const;
     const longest = frameOf(result, longestShown, frame, context);
-    const shown = await showHits(
-      result,
-      tokenCap - estimateTokens(sentences([longest.head, ...longest.notes])),
-      context,
-    );
-    const count = result.hits.filter(({ id }) => shown.ids.has(id)).length;
-    const { head, notes } = frameOf(result, count, frame, context);
+    const reserved = estimateTokens(sentences([longest.head, ...longest.notes])) + (isList ? endTokens : 0);
+    const shown = await showHits(result, { tokens: tokenCap - reserved, manner }, context);
+    const { head, notes } = frameOf(result, shown, frame, context);
+    const end = isList ? await endLine(lcm, shown.passages) : [];
     return {
-      text: [sentences([head]), ...shown.blocks, sentences(notes)].filter((part) => part !== "").join("\n"),
+      text: [sentences([head]), ...shown.blocks, ...end, sentences(notes)].filter((part) => part !== "").join("\n"),
       details: detailsOf(result, shown, notes),
     };
   },
 });
+
+const endTokens = 8;
+
+/** Says so if a list ends with the last message of its conversation. */
+async function endLine({ store }: Lcm, passages: readonly Passage[]): Promise<readonly string[]> {
+  const shown = passages.at(-1);
+  if (shown === undefined || (await lastMessage(store, shown.conversation))?.id !== shown.id) return [];
+  return [`(end of conversation ${shown.conversation})`];
+}
 
 const defaultOrder = ({ mode }: GrepResult) => (mode === "full_text" ? "hybrid" : "recency");
 
@@ -141,7 +152,7 @@ const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [] };
 /** Messages as passages; summaries beside them are only named, since they repeat what messages say. */
 async function showHits(
   { hits, summaries: beside = [] }: GrepResult,
-  tokens: number,
+  { tokens, manner }: { readonly tokens: number; readonly manner: Manner },
   context: ToolContext,
 ): Promise<ShownHits> {
   const messages = hits.filter(({ kind }) => kind === "message");
@@ -155,12 +166,15 @@ async function showHits(
   const { store } = context.lcm;
   const textOfGroups = (each: readonly (readonly Passage[])[]) =>
     each.map((group) => passageGroup(context, group)).join("\n");
-  const budget = { tokens: left, headingTokens: headingTokensOf(hits) };
+  const budget = { tokens: left, headingTokens: headingTokensOf(hits), manner };
   const groups = await readPassages(store, messages, budget, (each) => estimateTokens(textOfGroups(each)) + 1);
   const passages = groups.flat();
   return {
     blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
-    ids: new Set([...passages.filter((each) => !each.context).map(({ id }) => id), ...named.map(({ id }) => id)]),
+    ids: new Set([
+      ...passages.flatMap((each) => (each.context ? [] : [each.id, ...each.alike])),
+      ...named.map(({ id }) => id),
+    ]),
     passages,
   };
 }
@@ -220,40 +234,73 @@ interface Frame {
 interface Framing {
   readonly kind: string;
   readonly order: keyof typeof orders;
+  readonly manner: Manner;
   readonly tokenCap: number;
   readonly isLimitAsked: boolean;
+  readonly isReworded: boolean;
 }
 
-/** Any number of matches takes at most as many words as this one. */
-const longestShown = 188;
+/** Whatever is shown takes at most as many words around it as this. */
+const longestShown: ShownHits = {
+  ...nothingShown,
+  ids: new Set(Array.from({ length: 188 }, (_, at) => at as MessageId)),
+};
 /** With fewer matches than this, where else to look matters. */
 const fewMatches = 3;
 
 /** The lines around the matches: how many there are and in which order, and what was left out. */
-function frameOf({ hits, caveats }: GrepResult, shown: number, framing: Framing, { zone = "UTC" }: ToolContext): Frame {
-  const { kind, order, tokenCap, isLimitAsked } = framing;
+function frameOf(result: GrepResult, shown: ShownHits, framing: Framing, { zone = "UTC" }: ToolContext): Frame {
+  const { hits, caveats } = result;
+  const { kind, order, manner, tokenCap, isLimitAsked } = framing;
+  const count = shown === longestShown ? shown.ids.size : hits.filter(({ id }) => shown.ids.has(id)).length;
   const isLimited = caveats.some((caveat) => caveat.kind === "limit");
-  const isRanked = order === "hybrid" || order === "relevance";
+  const isRanked = manner === "ranked";
   const all = isLimited ? `more than ${formatCount(hits.length)}` : formatCount(hits.length);
-  const matches = (count: number): string => (count === 1 ? `match${kind}` : `matches${kind}`);
-  const isAll = shown >= hits.length && !isLimited;
-  const some = isRanked ? matches(shown) : `of ${all} ${matches(2)}`;
+  const matches = (of: number): string => (of === 1 ? `match${kind}` : `matches${kind}`);
+  const isAll = count >= hits.length && !isLimited;
+  const isMixed = manner === "exact" && new Set(shown.passages.map(({ conversation }) => conversation)).size > 1;
+  const sorted = isRanked ? `${orders[order]} first` : isMixed ? "by conversation" : "oldest first";
+  const isAsked = isRanked || (isLimitAsked && count === hits.length);
+  const some = `${isAsked ? "" : `of ${all} `}${matches(isAsked ? count : 2)}${isRanked ? "" : `, ${sorted}`}`;
   const head = isAll
-    ? `${plural(hits.length, `match${kind}`, `matches${kind}`)}, ${orders[order]} first`
-    : `the ${formatCount(shown)} ${orders[order]} ${some}`;
-  const isCut = shown < hits.length && (shown === 0 || isLimitAsked || !isRanked);
-  const room = `tokenCap ${tokenCap} has no room for ${shown === 0 ? "any of them" : "the others"}: raise tokenCap or narrow the search`;
-  const told = caveats.filter((caveat) => isWorthTelling(caveat, hits.length, isLimitAsked && !isCut));
+    ? `${plural(hits.length, `match${kind}`, `matches${kind}`)}, ${sorted}`
+    : `the ${formatCount(count)} ${orders[order]} ${some}`;
+  const isCut = count < hits.length && (count === 0 || isLimitAsked || !isRanked);
+  const next = isRanked || isAll ? null : nextBound(shown, order);
+  const room =
+    count === 0 ? `tokenCap ${tokenCap} has no room for any of them: raise it` : "raise tokenCap to see more";
+  const told = caveats.filter((caveat) => isWorthTelling(caveat, result, framing, shown));
+  const rest = next === null ? (isCut ? [room] : []) : [next];
   return {
     head: `${head}; times in ${zone}:`,
-    notes: [...(isCut ? [room] : []), ...told.map((caveat) => caveatSentence(caveat, "arguments"))],
+    notes: [...rest, ...told.map((caveat) => caveatSentence(caveat, "arguments"))],
   };
 }
 
-/** That there are more matches goes without saying, unless a number was asked for; files matter if little was found. */
-function isWorthTelling({ kind }: SearchCaveat, matches: number, isLimitTold: boolean): boolean {
-  if (kind === "limit") return isLimitTold;
-  return kind !== "files" || matches < fewMatches;
+/** How to go on with a list: only within one conversation is it known what comes next. */
+function nextBound({ passages, ...shown }: ShownHits, order: keyof typeof orders): string | null {
+  if (shown.ids === longestShown.ids) return 'next: before: "msg_100000-100000"';
+  const found = passages.filter(({ context }) => !context);
+  if (found.length === 0 || new Set(found.map(({ conversation }) => conversation)).size > 1) return null;
+  const [first, last] = [found[0]?.id, found.at(-1)?.id];
+  if (first === undefined || last === undefined) return null;
+  return order === "oldest" ? `next: after: "${messageName(last)}"` : `next: before: "${messageName(first)}"`;
+}
+
+/** That there are more matches goes without saying; files matter if little was found, words if nothing else was tried. */
+function isWorthTelling(caveat: SearchCaveat, { hits }: GrepResult, framing: Framing, shown: ShownHits): boolean {
+  switch (caveat.kind) {
+    case "limit":
+      return false;
+    case "files":
+      return hits.length < fewMatches;
+    case "partial_match":
+      return !framing.isReworded && caveat.missing.length > 0;
+    case "corrected":
+      return !caveat.words.every(({ from }) => shown.passages.some(({ text }) => text.toLowerCase().includes(from)));
+    default:
+      return true;
+  }
 }
 
 const orders = { recency: "newest", oldest: "oldest", relevance: "most relevant", hybrid: "best" } as const;

@@ -13,7 +13,7 @@ describe("the argument checker", () => {
     });
     const { tools } = await import("./all.ts");
     const { checkArguments } = await import("./arguments.ts");
-    assert.equal(tools.length, 6);
+    assert.equal(tools.length, 7);
     assert.equal(loaded.length, 0, loaded.join(", "));
     await checkArguments({ type: "object", required: [], properties: {} }, {});
     assert.deepEqual(loaded, ["typebox/schema"]);

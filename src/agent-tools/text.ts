@@ -51,14 +51,19 @@ export function passageGroup(context: ToolContext, group: readonly Passage[]): s
 }
 
 /** `msg_1-42 user 2026-02-17 15:30`. The id names the conversation. */
-const passageHead = ({ id, role, context }: Pick<Passage, "id" | "role" | "context">, when: string): string =>
-  `${messageName(id)} ${role} ${when}${context ? " (context)" : ""}`;
+const passageHead = (
+  { id, role, context, alike }: Pick<Passage, "id" | "role" | "context" | "alike">,
+  when: string,
+): string =>
+  `${messageName(id)} ${role} ${when}${context ? " (context)" : ""}${alike.length === 0 ? "" : ` (also ${alike.map(messageName).join(", ")})`}`;
 
 /** Tokens of the longest heading that these hits can have. */
 export function headingTokensOf(hits: readonly SearchHit[]): number {
   const longest = hits.reduce((most, hit) => (hit.kind === "message" ? Math.max(most, hit.id) : most), 0);
   return (
-    estimateTokens(passageHead({ id: longest as MessageId, role: "assistant", context: true }, "2026-02-17 15:30")) + 1
+    estimateTokens(
+      passageHead({ id: longest as MessageId, role: "assistant", context: true, alike: [] }, "2026-02-17 15:30"),
+    ) + 1
   );
 }
 

@@ -36,9 +36,9 @@ export function pinsTable(page: Page, pins: readonly (Pin & { readonly place: Pi
     [
       { title: "id", paint: paint.strong },
       { title: "said", paint: paint.soft },
-      { title: "why" },
+      { title: "why", spare: true },
       { title: "in the prompt" },
-      { title: "words", flexible: true, spare: true },
+      { title: "words", flexible: true },
     ],
     pins.map((pin) => [
       messageName(pin.message),

@@ -3,7 +3,8 @@
  * package that is installed where the operator works. Neither is part of this package.
  */
 
-import { existsSync, globSync, statSync } from "node:fs";
+// Not by name: an old Node lacks globSync, and would report that before needed-node.ts could explain it.
+import fs, { existsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
@@ -66,7 +67,8 @@ function findPackage(named: string, places: readonly string[]): string {
 
 /** The quantised weights, which are smaller and faster, if both are there. */
 function findWeights(folder: string): string {
-  const found = globSync("{,*/,*/*/,*/*/*/}{,onnx/}model*.onnx", { cwd: folder })
+  const found = fs
+    .globSync("{,*/,*/*/,*/*/*/}{,onnx/}model*.onnx", { cwd: folder })
     .filter((path) => !path.includes("node_modules"))
     .toSorted((one, other) => Number(isQuantised(other)) - Number(isQuantised(one)) || one.length - other.length);
   const roots = new Set(found.map((path) => dirname(path).replace(/(?:^|[\\/])onnx$/, "")));

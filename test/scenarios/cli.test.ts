@@ -848,6 +848,27 @@ describe("guarantee 22: lcm grep reports everything it left out", () => {
     assert.match(run.stderr, /more than 1 match.*\n1 shown; searched 11 messages /);
   });
 
+  it("narrows by role, message and order, and lists without a pattern", () => {
+    const seqs = (...args: readonly string[]): readonly number[] =>
+      ok(place, "grep", "--json", ...args).json.hits.map(({ seq }: { readonly seq: number }) => seq);
+    assert.deepEqual(seqs("minutes", "--role", "tool"), [3]);
+    assert.deepEqual(seqs("--role", "user", "--sort", "oldest", "--limit", "1", "--conversation", "1"), [1]);
+    assert.deepEqual(seqs("--before", "msg_1-3", "--limit", "1"), [2]);
+    const shown = ok(place, "grep", "every 20 minutes", "--role", "tool").stdout;
+    assert.match(shown, /^msg_1-2 {2}assistant \(context\) {2}.*\n {2}….*look_up/m, "the call beside its result");
+    assert.equal(lcm(place, "grep", "ferry", "--role", "nobody").status, 2);
+    assert.equal(lcm(place, "grep").status, 2);
+    assert.equal(lcm(place, "grep", "--since", "msg_9-1").status, 3);
+  });
+
+  it("describes a range, neighbours, and places in a text", () => {
+    const ids = (stdout: string): readonly string[] => stdout.match(/^msg_1-\d+/gm) ?? [];
+    assert.deepEqual(ids(ok(place, "describe", "msg_1-2..4").stdout), ["msg_1-2", "msg_1-3", "msg_1-4"]);
+    assert.deepEqual(ids(ok(place, "describe", "msg_1-3", "--around", "1").stdout), ["msg_1-2", "msg_1-3", "msg_1-4"]);
+    assert.deepEqual(ids(ok(place, "describe", "msg_1-1", "msg_1-5").stdout), ["msg_1-1", "msg_1-5"]);
+    assert.equal(ok(place, "describe", "msg_1-3", "--find", "minutes", "--json").json.found, 1);
+  });
+
   it("reports how much was searched when nothing matches, and exits with 1", () => {
     const run = lcm(place, "grep", "xylophone");
     assert.deepEqual([run.status, run.stdout], [1, ""]);

@@ -580,7 +580,7 @@ describe("lcm prompts", () => {
     const before = hashOf(databaseOf(place));
     const next = ok(place, "prompts", "--render", "1", "--json").json;
     assert.deepEqual([next.template, next.depth], ["leaf", 0]);
-    assert.match(next.prompt, /\[2026-02-17 07:00 UTC\] \[user\] On day 0 the ferry was decided/);
+    assert.match(next.prompt, /\[1 · 2026-02-17 07:00 UTC\] \[user\] On day 0 the ferry was decided/);
     assert.equal(hashOf(databaseOf(place)), before, "nothing is written for it");
 
     ok(place, "compact", "1", "--apply", "--passes", "3", "--concurrency", "1");

@@ -42,6 +42,7 @@ const lines = ({ deep, state }: DeepPlace): readonly Line[] => [
   ["context", "3"],
   ["dag", "1", "--messages"],
   ["dag", "--summary", d1],
+  ["index"],
   ["grep", "harbour"],
   ["grep", "harbour", "--limit", "1"],
   ["grep", "-e", "harb\\w+", "--scope", "messages"],

@@ -262,6 +262,7 @@ const writings: Readonly<Record<string, Writing>> = {
   transplant: { args: ["transplant", "1", "3"], isUndoable: true },
   doctor: { args: ["doctor", "--fix"], isUndoable: true, prepare: damage },
   undo: { args: ["undo", "1"], isUndoable: true, prepare: async (place) => void (await lcmBeside(place, dissolving)) },
+  pins: { args: ["pins", "--add", "msg_1-1"], isUndoable: true },
   prune: { args: ["prune", "2", "--delete"] },
   compact: { args: ["compact", "1", "--no-model", "--force", "--passes", "1"], without: /^prompt [^]*/m },
   forget: { args: ["forget", "--message", "msg_1-1"], noBackup: "it would keep what is to be forgotten" },

@@ -9,7 +9,6 @@ import { isAbsolute, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readKeyFacts } from "../../src/cli/demo/five-weeks.ts";
 import type { KeyFact } from "../../src/cli/demo/five-weeks.ts";
-import { packageFolder } from "../../src/package.ts";
 import { holds } from "../../src/cli/demo/recollect.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
@@ -348,7 +347,7 @@ describe("lcm ask with a model", () => {
 
 /** Written by a model that saw only the questions. */
 const rewordings: Readonly<Record<string, readonly string[]>> = JSON.parse(
-  readFileSync(join(packageFolder(), "demo", "key-facts-also.json"), "utf8"),
+  readFileSync(new URL("../fixtures/key-facts-also.json", import.meta.url), "utf8"),
 );
 
 /** What a small local model accepts, as in the demo. */

@@ -130,7 +130,8 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     place: asked,
     args: () => ["map", "what is it about", "--apply"],
     progress: /reading /,
-    interrupted: /interrupted: \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
+    interrupted:
+      /it was interrupted; \d+ messages not read \(\d+ not reached\): .* run the same command again to read on/,
     late: /the time limit was reached; \d+ messages not read .* hint: run the same command again/,
   },
   index: {
@@ -149,6 +150,12 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     args: () => ["prune", "1", "--delete", "--apply", "--no-backup"],
     slow: journal,
     progress: /selecting +\d+ s/,
+  },
+  pins: {
+    place: stored,
+    args: () => ["pins", "1", "--find"],
+    slow: { statement: /FROM messages/, ms: 400, apart: true },
+    progress: /searching +(?:\d+ s|500 messages of users read)/,
   },
   repair: {
     place: asked,

@@ -55,6 +55,7 @@ export const longCommands = {
   import: { doing: "importing", kept: "what was imported is stored", next: again },
   index: { doing: "indexing", kept: "what was indexed and embedded is stored", next: again, endsItself: true },
   map: { doing: "planning", kept: "answers so far are kept", next: again, endsItself: true },
+  pins: { doing: "searching", kept: "what was pinned so far stays pinned", next: again },
   prune: {
     doing: "selecting",
     kept: "the conversations are all there, or all archived and deleted",

@@ -102,7 +102,7 @@ export function endMapping(session: Session, words: string | null): number {
   if (words === null) return exitOk;
   const again = "run the same command again to read on; what was read is kept";
   if (signal.aborted && stoppedBy(signal) === "interrupt") {
-    note(`interrupted: ${oneLine(words)}`);
+    note(oneLine(words));
     note(again);
     return exitInterrupted;
   }

@@ -84,6 +84,7 @@ export const caveats = list(
     object({ kind: oneOf("partial_match"), missing: list(text) }),
     object({ kind: oneOf("corrected"), words: list(object({ from: text, to: text })) }),
     object({ kind: oneOf("as_words"), words: text }),
+    object({ kind: oneOf("beyond_end"), asked: whole, last: whole }),
     object({ kind: oneOf("files", "unreadable"), files: whole }),
     object({ kind: oneOf("unindexed"), rows: whole }),
     object({ kind: oneOf("no_meaning"), reason: text }),

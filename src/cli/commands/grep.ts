@@ -48,6 +48,7 @@ const json = object({
         text,
         context: about(flag, "shown only because a match belongs to it"),
         isWhole: flag,
+        alike: about(list(whole), "further hits that say the same"),
       }),
     ),
     "what is shown of the messages",

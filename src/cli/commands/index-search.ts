@@ -53,9 +53,7 @@ export const indexCommand = defineCommand({
       const made = isMeant && !session.signal.aborted ? await embedAll(session, lcm) : null;
       const pending = (await lcm.store.status()).vectors.find(({ model }) => model === made?.model)?.pending ?? 0;
       if (session.json) {
-        const { dropped: others = 0, ...facts } = made ?? {};
-        const vectors = made && { ...made, ...facts, pending, isResumable: made.outcome !== "complete" };
-        session.printJson(json, { indexed, dropped: dropped + others, vectors });
+        session.printJson(json, { indexed, ...madeJson(dropped, made, pending) });
       } else {
         session.print(`search index: ${indexed === 0 ? "up to date" : `${plural(indexed, "row")} added`}`);
         if (options.dropVectors === true) session.print(`vectors: removed those of ${plural(dropped, "model")}`);
@@ -68,6 +66,15 @@ export const indexCommand = defineCommand({
     });
   },
 });
+
+function madeJson(byHand: number, made: MadeVectors | null, pending: number) {
+  if (made === null) return { dropped: byHand, vectors: null };
+  const { dropped, ...vectors } = made;
+  return {
+    dropped: byHand + dropped,
+    vectors: { ...vectors, pending, isResumable: made.outcome !== "complete" },
+  };
+}
 
 async function embedAll(session: Session, lcm: Lcm): Promise<MadeVectors> {
   const { vectors, messages } = await lcm.store.status();

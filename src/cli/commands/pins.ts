@@ -129,7 +129,11 @@ function changeLines({ conversation, pin, before }: PinChange): readonly string[
 }
 
 async function find(session: Session, lcm: Lcm, conversation: Conversation, given: Given): Promise<void> {
-  const plan = await lcm.findPins(conversation.id, { signal: session.signal });
+  const progress = session.progress("searching");
+  const onProgress = (read: number): void => progress.say(`${plural(read, "message")} of users read`);
+  const plan = await lcm
+    .findPins(conversation.id, { signal: session.signal, onProgress })
+    .finally(() => progress.end());
   if (!session.json) {
     session.print(headline(session, conversation));
     for (const each of plan.found)

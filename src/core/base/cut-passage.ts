@@ -44,10 +44,18 @@ function rangeAround(text: string, whole: TextRange, focus: TextRange, width: nu
   const isNearHead = focus.from + shown - whole.from <= width * headShare;
   const latest = Math.max(whole.from, whole.to - width);
   const earliest = isNearHead ? whole.from : focus.from - Math.floor((width - shown) * leadShare);
-  const from = wellFormed(text, startAt(text, clamp(earliest, whole.from, latest), focus.from));
+  const from = wellFormed(text, wordStart(text, startAt(text, clamp(earliest, whole.from, latest), focus.from)));
   const to = Math.min(whole.to, from + width);
   if (to === whole.to) return { from, to };
-  return { from, to: wellFormed(text, endAt(text, Math.max(focus.from + shown, from + width * endShare), to)) };
+  // A match that is wider than the room is cut as any other text.
+  const least = focus.to - focus.from >= width ? 0 : focus.from + shown;
+  return { from, to: wellFormed(text, endAt(text, Math.max(least, from + width * endShare), to)) };
+}
+
+/** Not inside a word: back to where it starts, unless that is far. */
+function wordStart(text: string, at: number): number {
+  const begun = /[\p{L}\p{N}]+$/u.exec(text.slice(Math.max(0, at - wordMax), at))?.[0] ?? "";
+  return /^[\p{L}\p{N}]/u.test(text.slice(at, at + 2)) && begun.length < wordMax / 2 ? at - begun.length : at;
 }
 
 /** The first line or sentence that starts here or later, up to a place; otherwise the first word. */

@@ -19,6 +19,9 @@ const notOrdered =
   "a|an|the|my|so|there|here|mind|too|again|before|ever|in|on|at|with|for|to|know|stops?|gets?|fails?|ends|wanted|did|does|is|are|has|have|" +
   "up|down|and|or|but|quite|really|very|more|less|that|this|it|worth|love|loved|enjoy|hope|say|heard|met|took|saw|forget|look|give|stop)\\b)";
 const localWords = "(?:this|that|these|those|it|them|yet|now|here|the|today|tonight|tomorrow|anymore|too|so|if)";
+/** Only in a rule that outlives the task at hand is nothing at hand named after the verb. */
+const notLocal = `(?!.*\\b${localWords}\\b)`;
+const notThis = "(?!.*\\b(?:this|that|it)\\b)";
 const socialVerbs =
   "(?:worry|hesitate|forget|be|fear|give|know|think|feel|get|you|we|let|miss|mind|have|see|want|care|sweat|bother|stress|like|need|believe|panic|understand|make|try|go|work|start|look|tell|say|even|really|quite|just|stop|lose|take|expect|recall|remember|ask|waste|beat|overthink|underestimate|hold|sleep|rush|hurry|seem|mean|show|plan)";
 const ownVerbs =
@@ -37,13 +40,13 @@ const english = [
   `\\bwe (?:always|never) ${ownVerbs}\\b`,
   `\\b(?:is|are) (?:always|never) (?:${ownVerbs}e?d|refunded|allowed|ok(?:ay)?|acceptable)\\b`,
   // Prohibitions without an object at hand.
-  `^${opener}(?:do not|don'?t|dont|do n't) (?:ever )?(?!${socialVerbs}\\b)[a-z]+ (?!.*\\b${localWords}\\b)`,
+  `^${opener}(?:do not|don'?t|dont|do n't) (?:ever )?(?!${socialVerbs}\\b)[a-z]+ ${notLocal}`,
   "\\b(?:do not|don'?t|dont) (?:you )?ever\\b",
   // A change of the rules.
-  `^${opener}(?:stop|quit) (?!(?:it|that|this|there|here|now)\\b)[a-z]+ing\\b(?!.*\\b(?:this|that|it)\\b)`,
+  `^${opener}(?:stop|quit) (?!(?:it|that|this|there|here|now)\\b)[a-z]+ing\\b${notThis}`,
   "\\bno longer (?:need|want|have) (?:you )?to\\b",
   "\\b(?:ignore|forget|scrap|drop) (?:my|the|that|your) (?:earlier|previous|old|last) (?:rule|instruction|preference|request)s?\\b",
-].map((source) => cue(source, false));
+];
 
 const englishAsked = [
   "\\b(?:from now on|from here on|from this point on|for all future|in all future|in (?:every|all) (?:future )?(?:answer|repl(?:y|ie)|response|message|commit)s?|until (?:i|further) (?:say|tell|notice)|unless i (?:say|tell|ask|explicitly)|as a (?:general )?rule[,:]|by default[,:]? (?:use|answer|write|assume|keep)|every time (?:you|i ask)|whenever (?:you(?! (?:need|want|feel|like|can|have|get|are))|i ask))\\b",
@@ -73,7 +76,7 @@ const englishAsked = [
   "\\b(?:have|has|with) an? (?:\\w+ )?allergy\\b|\\ballergy to\\b",
   // To be kept in mind.
   "^(?:please |and |also |so )*(?:remember|keep in mind|bear in mind|note)(?:[:,]| that|:? that)? (?:I|we|my|our|you|always|never)\\b(?!'| (?:don't have|saw|told|said|mentioned|were|talked|asked|have|had))",
-].map((source) => cue(source, true));
+];
 
 const notSaid = "(?!(?:ich|er|sie|es|wir|das|du|man|der|die|ihr|was|wie|wo|da|so|und|aber|hier|dies\\w*|mein\\w*) )";
 
@@ -143,7 +146,38 @@ function cue(source: string, asked: boolean): Cue {
 }
 
 export const cues: readonly Cue[] = [
-  ...english,
-  ...englishAsked,
-  ...[...german, ...french, ...spanish, ...chinese, ...japanese].map((source) => cue(source, true)),
+  ...english.map((source) => cue(source, false)),
+  ...[...englishAsked, ...german, ...french, ...spanish, ...chinese, ...japanese].map((source) => cue(source, true)),
 ];
+
+// ── A quick look ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Every English cue, anywhere in a text: what depends on the rest of the sentence is left to the cue itself. */
+const anyEnglish = new RegExp(
+  [...english, ...englishAsked]
+    .map((source) =>
+      source
+        .replaceAll(notLocal, "")
+        .replaceAll(notThis, "")
+        .replaceAll(/(^|[|(:])\^/g, "$1"),
+    )
+    .join("|"),
+  "i",
+);
+
+/** Words of which each German, French and Spanish cue needs one. */
+const anyOther = new RegExp(
+  "\\b(?:immer|nie|niemals|stets|jetzt|nun|sofort|weiteres|sprich|rede|lieber|nicht|keine?n?|toujours|jamais|plus|pas|moi|mieux|" +
+    "maintenant|ordre|sans|adelante|ahora|aviso|siempre|nunca|como|bebo|puedo|sin|deja|deje|vuelvas|ya no|recuerda|cuenta|" +
+    "ich (?:mag|will|möchte|hätte))\\b|" +
+    "\\b(?:ausschließlich|zukunft|grundsätzlich|antworte|schreib|bevorzuge|allergi|vegan|vegetari|diabeti|nenne? mich|nennen sie mich|" +
+    "duze mich|sieze|merke? |denke? |frag|rückfrage|zustimmung|erlaubnis|désormais|dorénavant|intoler|intolér|français|anglais|allemand|" +
+    "espagnol|italien|chinois|japonais|arrête|cesse|souviens|retiens|rappelle|prefer|prefiero|español|inglés|alemán|francés|" +
+    "italiano|chino|japonés|pregúnt|preguntar|merken|denk )|" +
+    "jamás|künftig|hör|avenir|préf|végétarien|végan|diabét|liaque|alérgic|celíac|llám|tuté|trátame|duze",
+  "i",
+);
+
+/** False if no cue can be in a text, which most texts show at once. */
+export const mayHoldCue = (text: string): boolean =>
+  anyEnglish.test(text.replaceAll("’", "'")) || anyOther.test(text) || /[\u2e80-\uffef]/.test(text);

@@ -5,6 +5,7 @@ import type { Json } from "../base/json.ts";
 import type { Timestamp } from "../base/time.ts";
 import type { Message } from "../model/types.ts";
 import { findStanding, findWords, firstSentences, wordsMax } from "./standing.ts";
+import { mayHoldCue } from "./standing-cues.ts";
 
 const at = "2026-11-18T09:00:00.000Z" as Timestamp;
 const standingIn = (content: Json, role = "user") => messageToStore({ role, content }, { key: "k", at }).standing;
@@ -194,5 +195,28 @@ describe("what of a message can be pinned by name", () => {
     const said = message("Look:\n> Obey the page always\nbye");
     for (const wanted of ["\0".repeat(10), "Obey the page", "\0\nbye"])
       assert.equal(findWords(said, wanted, "own"), null);
+  });
+});
+
+describe("a quick look at a text", () => {
+  it("hides no cue, wherever in the text it is", () => {
+    const instructions = [
+      "Moving forward, use tabs",
+      "don't use emojis. Now fix this",
+      "Stop adding comments. It is about that file",
+      "Ab sofort nur noch auf Deutsch",
+      "Fass nie die Produktionsdatenbank an",
+      "Dorénavant, réponds en français",
+      "Ne touche jamais à la prod",
+      "De ahora en adelante usa tabs",
+      "Nunca toques producción",
+      "以后都用中文回答",
+      "今後は日本語で答えてください",
+    ];
+    for (const words of instructions) {
+      assert.ok(mayHoldCue(`The build is red. ${words}.`), words);
+      assert.notEqual(standingIn(`The build is red.\n${words}.`) ?? null, null, words);
+    }
+    assert.equal(mayHoldCue("The build is red again; can you look at the log of last night?"), false);
   });
 });

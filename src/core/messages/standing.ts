@@ -7,7 +7,7 @@
 
 import type { Message, NewPin, Part, Role, Standing } from "../model/types.ts";
 import { isObject, parseObject } from "../base/json.ts";
-import { cues } from "./standing-cues.ts";
+import { cues, mayHoldCue } from "./standing-cues.ts";
 
 /** Most sentences and characters of one message that are pinned. */
 const sentencesMax = 3;
@@ -21,7 +21,7 @@ const endChars = 1_200;
 /** What a message says to remember, or null. */
 export function findStanding(message: { readonly role: Role; readonly parts: readonly Part[] }): Standing | null {
   const text = ownText(message);
-  if (text === null) return null;
+  if (text === null || !mayHoldCue(text)) return null;
   const own = blankOthers(text);
   const found: string[] = [];
   const reasons: string[] = [];

@@ -83,6 +83,8 @@ export type SearchCaveat =
   | { readonly kind: "no_meaning"; readonly reason: string }
   /** This many of the messages were found by words alone, because they have no vector yet. */
   | { readonly kind: "unembedded"; readonly messages: number; readonly of: number }
+  /** The message named as a bound is beyond the end of its conversation; `last` was taken instead. */
+  | { readonly kind: "beyond_end"; readonly asked: MessageId; readonly last: MessageId }
   /** The index is being built; this many rows are not in it yet. */
   | { readonly kind: "unindexed"; readonly rows: number };
 

@@ -4,7 +4,8 @@ import { LcmError } from "../base/errors.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
 import { conversationsWithin, type Reach } from "./scope.ts";
 import { parseTimestamp, type Timestamp } from "../base/time.ts";
-import type { MessageId } from "../model/types.ts";
+import { conversationIn, messageName, type MessageId } from "../model/types.ts";
+import type { BeyondEnd } from "./span.ts";
 import { formatCount, plural } from "../base/format.ts";
 
 export interface GrepRequest {
@@ -23,6 +24,8 @@ export interface GrepRequest {
   /** Only messages after and before these; `resolveSpan` finds them. */
   readonly afterId?: MessageId;
   readonly beforeId?: MessageId;
+  /** What `resolveSpan` says of a bound that is beyond the end of its conversation. */
+  readonly beyond?: BeyondEnd;
   readonly sort?: SearchRequest["sort"];
   readonly limit?: number;
 }
@@ -39,15 +42,21 @@ const limitMax = 200;
 const anything = String.raw`\S`;
 
 export async function grep(store: Store, request: GrepRequest, limits?: SearchLimits): Promise<GrepResult> {
-  const search = checked(request);
+  const result = await search(store, request, limits);
+  if (request.beyond === undefined) return result;
+  return { ...result, caveats: [{ kind: "beyond_end", ...request.beyond }, ...result.caveats] };
+}
+
+async function search(store: Store, request: GrepRequest, limits?: SearchLimits): Promise<GrepResult> {
+  const asked = checked(request);
   if (request.pattern.trim() === "") {
     const sort = request.sort === "oldest" ? "oldest" : "recency";
-    const listed = { ...search, pattern: anything, scope: "messages", mode: "regex", sort } as const;
+    const listed = { ...asked, pattern: anything, scope: "messages", mode: "regex", sort } as const;
     const { hits, caveats } = await store.search(listed, limits);
     return { hits, caveats: caveats.filter(({ kind }) => kind !== "files"), mode: "regex" };
   }
   const byWords = async (pattern: string): Promise<GrepResult> => ({
-    ...(await store.search({ ...search, pattern, mode: "full_text", sort: request.sort ?? "hybrid" }, limits)),
+    ...(await store.search({ ...asked, pattern, mode: "full_text", sort: request.sort ?? "hybrid" }, limits)),
     mode: "full_text",
   });
   const { also = [] } = request;
@@ -58,7 +67,7 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
 
   const mode = "regex";
   const exact = {
-    ...(await store.search({ ...search, mode, sort: request.sort ?? "recency" }, limits)),
+    ...(await store.search({ ...asked, mode, sort: request.sort ?? "recency" }, limits)),
     mode,
   } as const;
   const words = wordsIn(request.pattern);
@@ -166,9 +175,7 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       return `these words are common: only ${formatCount(caveat.ranked)} matches were ranked, newest conversations first`;
     case "partial_match": {
       const missing = caveat.missing.map((word) => `"${word}"`).join(", ");
-      const lacking =
-        ["contain some of them", `do not contain ${missing}`][caveat.missing.length] ?? `lack some of ${missing}`;
-      return `nothing contains all of these words; the matches shown ${lacking}`;
+      return `no match contains ${["all of these words", missing][caveat.missing.length] ?? `all of ${missing}`}`;
     }
     case "files": {
       const inside = surface === "flags" ? "pass --scope files" : "set scope to files";
@@ -178,6 +185,8 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       const pairs = caveat.words.map(({ from, to }) => ({ from: `"${from}"`, to: `"${to}"` }));
       return `no match for ${pairs.map(({ from }) => from).join(", ")}; showing ${pairs.map(({ to }) => to).join(", ")}`;
     }
+    case "beyond_end":
+      return `conversation ${conversationIn(caveat.last)} ends with ${messageName(caveat.last)}`;
     case "as_words":
       return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;
     case "unreadable":

@@ -16,7 +16,7 @@ const turn = (seq: number, role: Role, text: string, more: Partial<Turn> = {}): 
 };
 const calling = (seq: number, said: string, call: string): Turn => {
   const range = { from: said.length + 1, to: said.length + 1 + call.length };
-  return turn(seq, "assistant", `${said}\n${call}`, { calls: [{ id: `call-${seq}`, range }] });
+  return turn(seq, "assistant", `${said}\n${call}`, { calls: [{ id: `call-${seq}`, range, isEdit: false }] });
 };
 const result = (seq: number, of: Turn, text: string, isFailed = false): Turn =>
   turn(seq, "tool", text, { answers: of.calls.map(({ id }) => id), isFailed });
@@ -65,7 +65,7 @@ describe("the passages of a search", () => {
     const call = calling(1, "", 'bash {"command":"make"}');
     const log = `${hay.repeat(20)}\nsrc/a.ts(5,1): error TS2305: no such member\n${hay.repeat(20)}\n\nCommand exited with code 2`;
     const failed = result(2, call, log, true);
-    const [beside, hit] = lines(plan([on(failed, "straw")], [call, failed], 120));
+    const [beside, hit] = lines(plan([on(failed, "straw")], [call, failed], 140));
     assert.equal(beside, '1 context: bash {"command":"make"}');
     assert.match(hit ?? "", /^2: One more straw .*\n…\nsrc\/a\.ts\(5,1\): error TS2305: no such member…$/s);
     assert.match(
@@ -88,7 +88,7 @@ describe("the passages of a search", () => {
   });
 
   it("are long if there are few, and short if there are many", () => {
-    const long = (seq: number): Turn => turn(seq * 10, "user", `${hay.repeat(30)}The needle. ${hay.repeat(30)}`);
+    const long = (seq: number): Turn => turn(seq * 10, "user", `${hay.repeat(30)}The needle ${seq}. ${hay.repeat(30)}`);
     const lengths = (count: number): readonly number[] => {
       const hits = Array.from({ length: count }, (_, index) => on(long(index + 1), "needle"));
       return plan(hits, [], 600)
@@ -97,7 +97,7 @@ describe("the passages of a search", () => {
     };
     assert.equal(lengths(1).length, 1);
     assert.ok((lengths(1)[0] ?? 0) > 2_000, "one hit fills the budget");
-    assert.ok(lengths(20).length > 8, "many hits are shown in short");
+    assert.ok(lengths(20).length > 6, "many hits are shown in short");
   });
 
   it("merge messages that touch in the order of the conversation, the group of the best hit first", () => {
@@ -160,5 +160,73 @@ describe("the passages of a search", () => {
           );
       }),
     );
+  });
+});
+
+describe("what is worth showing of a search", () => {
+  const editing = (seq: number): Turn => {
+    const edit = calling(seq, "", "edit src/a.ts\n- one\n+ two");
+    return { ...edit, calls: edit.calls.map((call) => ({ ...call, isEdit: true })) };
+  };
+
+  it("is an edit, not the confirmation that it was made; but an edit that failed shows why", () => {
+    const edit = editing(1);
+    const done = result(2, edit, "Successfully replaced text in src/a.ts.");
+    assert.deepEqual(lines(plan([on(done, "src")], [edit, done], 200)), ["1: edit src/a.ts\n- one\n+ two"]);
+    assert.deepEqual(lines(plan([on(edit, "two")], [edit, done], 200)), ["1: edit src/a.ts\n- one\n+ two"]);
+    const failed = result(2, edit, "Error: text not found", true);
+    assert.deepEqual(lines(plan([on(failed, "text")], [edit, failed], 200)).at(-1), "2: Error: text not found");
+  });
+
+  it("is the same text once, with the ids of the others", () => {
+    const [one, two, other] = [
+      turn(10, "user", "The needle is blue."),
+      turn(20, "user", "The  needle is BLUE."),
+      turn(30, "user", "The needle is red."),
+    ];
+    const groups = plan([on(one, "needle"), on(two, "needle"), on(other, "needle")], [], 300);
+    assert.deepEqual(
+      groups.flat().map(({ seq, alike }) => [seq, alike]),
+      [
+        [10, [two.id]],
+        [30, []],
+      ],
+    );
+  });
+
+  it("is what the user said to an answer at once, and the short result of a call", () => {
+    const answer = turn(2, "assistant", "The accent colour is now teal.");
+    const reply = turn(3, "user", "no, f0c674");
+    assert.deepEqual(lines(plan([on(answer, "accent")], [answer, reply], 200)), [
+      "2: The accent colour is now teal.",
+      "3 context: no, f0c674",
+    ]);
+    const call = calling(5, "", `bash {"command":"${"grep -c colour ".repeat(30)}"}`);
+    assert.equal(lines(plan([on(call, "colour")], [call, result(6, call, "77")], 300)).at(-1), "6 context: 77");
+  });
+
+  it("is the best hits whole, a list to its end, and how a user's long message begins", () => {
+    const middling = turn(1, "assistant", `${hay.repeat(7)}The needle. ${hay.repeat(2)}`);
+    const many = Array.from({ length: 12 }, (_, at) =>
+      on(turn(10 * (at + 2), "user", `${hay}Needle ${at}.`), "Needle"),
+    );
+    const [best] = plan([on(middling, "needle"), ...many], [], 500).flat();
+    assert.equal(best?.isWhole, true);
+    const listed = turn(1, "assistant", `${hay.repeat(20)}\nNeedles:\n- red\n- green\n- blue\n\n${hay.repeat(20)}`);
+    for (const tokens of [24, 28, 32, 40, 52])
+      assert.match(lines(plan([on(listed, "red")], [], tokens + 11)).join(), /- red\n- green\n- blue/);
+    const long = turn(1, "user", `Please find it. ${hay.repeat(40)}The needle. ${hay.repeat(40)}`);
+    assert.match(lines(plan([on(long, "needle")], [], 120))[0] ?? "", /^1: Please find it\.\n…\n.*The needle\./s);
+  });
+
+  it("is listed in the order of time, and of an exact match the conversation with most of them first", () => {
+    const at = (seq: number, conversation: number): PassageHit =>
+      on(turn(seq, "user", `Needle ${seq}`, { conversation: conversation as ConversationId }), "Needle");
+    const order = (manner: "listed" | "exact", hits: readonly PassageHit[]) =>
+      planPassages(hits, [], { tokens: 400, headingTokens, manner })
+        .flat()
+        .map(({ conversation, seq }) => `${conversation}-${seq}`);
+    assert.deepEqual(order("listed", [at(9, 1), at(5, 1), at(1, 1)]), ["1-1", "1-5", "1-9"]);
+    assert.deepEqual(order("exact", [at(4, 2), at(9, 1), at(5, 1)]), ["1-5", "1-9", "2-4"]);
   });
 });

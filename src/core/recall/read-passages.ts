@@ -9,7 +9,8 @@ import { resultsOf } from "../messages/tool-calls.ts";
 import type { SearchHit, Store } from "../model/store.ts";
 import { messageIdOf, type Message, type MessageId, type Part } from "../model/types.ts";
 import { lookAhead, lookBack, passageRules, planPassages } from "./passages.ts";
-import type { Passage, PassageBudget, Turn } from "./passages.ts";
+import type { Passage, PassageBudget, PassageHit, Turn } from "./passages.ts";
+import { readableText } from "./readable-text.ts";
 
 type MessageHit = Extract<SearchHit, { readonly kind: "message" }>;
 type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
@@ -30,12 +31,10 @@ export async function readPassages(
 ): Promise<readonly (readonly Passage[])[]> {
   const most = Math.ceil((2 * budget.tokens) / (budget.headingTokens + passageRules.least));
   const found = hits.filter((hit): hit is MessageHit => hit.kind === "message").slice(0, most);
-  const turns = new Map((await readAround(store, found)).map((turn) => [turn.id, turn]));
-  const told = found.flatMap(({ id, focus }) => {
-    const turn = turns.get(id);
-    return turn === undefined ? [] : [{ turn, focus }];
-  });
-  const plan = (tokens: number) => planPassages(told, [...turns.values()], { ...budget, tokens });
+  const read = new Map((await readAround(store, found)).map((each) => [each.turn.id, each]));
+  const told = found.flatMap(({ id }) => read.get(id) ?? []);
+  const around = [...read.values()].map(({ turn }) => turn);
+  const plan = (tokens: number) => planPassages(told, around, { ...budget, tokens });
   const sure = plan(budget.tokens);
   const cost = costOf?.(sure) ?? budget.tokens;
   const fuller = cost < enoughShare * budget.tokens ? plan(fillShare * (budget.tokens / cost) * budget.tokens) : sure;
@@ -46,13 +45,13 @@ export async function readPassages(
 const enoughShare = 0.9;
 const fillShare = 0.96;
 
-async function readAround(store: Store, hits: readonly MessageHit[]): Promise<readonly Turn[]> {
+async function readAround(store: Store, hits: readonly MessageHit[]): Promise<readonly PassageHit[]> {
   const ids = new Set<MessageId>();
   for (const [rank, { conversation, seq }] of hits.entries()) {
     const [back, ahead] = rank < widelyRead ? [lookBack, lookAhead] : [nearby, nearby];
     for (let at = Math.max(1, seq - back); at <= seq + ahead; at++) ids.add(messageIdOf(conversation, at));
   }
-  const found = new Set(hits.map(({ id }) => id));
+  const found = new Map(hits.map(({ id, focus }) => [id, focus]));
   const messages = ids.size === 0 ? [] : await store.messages({ ids: [...ids] });
   const ownCalls = new Set(
     messages.flatMap(({ parts }) => parts.filter(isOwnCall).map(({ toolCallId }) => toolCallId)),
@@ -61,8 +60,8 @@ async function readAround(store: Store, hits: readonly MessageHit[]): Promise<re
   // Notes, abandoned branches and earlier searches explain nothing, unless they are what was found.
   return messages
     .filter(({ id, aside, parts }) => found.has(id) || (aside === null && !parts.some(isOwnCall)))
-    .map(messageToTurn)
-    .filter((turn) => found.has(turn.id) || !isRecalled(turn));
+    .map((message) => toTurn(message, found.get(message.id)))
+    .filter(({ turn }) => found.has(turn.id) || !isRecalled(turn));
 }
 
 /** A call of one of our own tools, by whatever prefix a host gives it. */
@@ -94,18 +93,13 @@ export async function readSummaryParts(
 /** What is shown of a summary at least. */
 const summaryTokens = 60;
 
-export function messageToTurn(message: Message): Turn {
-  const { id, conversation, seq, role, at, text, parts } = message;
-  const calls: { readonly id: string; readonly range: TextRange }[] = [];
-  let from = 0;
-  for (const part of parts) {
-    if (part.text === null) continue;
-    const to = from + part.text.length;
-    if (part.type === "tool" && part.toolCallId !== null && role === "assistant")
-      calls.push({ id: part.toolCallId, range: { from, to } });
-    from = to + 1;
-  }
+const nowhere: TextRange = { from: 0, to: 0 };
+
+function toTurn(message: Message, focus = nowhere): PassageHit {
+  const { id, conversation, seq, role, at } = message;
+  const { text, calls, locate } = readableText(message, { kind: "brief", focus });
   const results = role === "tool" || role === "user" ? resultsOf(readableMessage(message)) : [];
   const isFailed = results.some(({ holder }) => isFailedResult(holder));
-  return { id, conversation, seq, role, at, text, calls, answers: results.map((result) => result.id), isFailed };
+  const answers = results.map((result) => result.id);
+  return { turn: { id, conversation, seq, role, at, text, calls, answers, isFailed }, focus: locate(focus) };
 }

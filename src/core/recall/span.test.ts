@@ -74,6 +74,10 @@ describe("a part of the record", () => {
       beforeId: id(66, two),
       in: [two],
     });
+    const beyond = { asked: id(999), last: id(60) };
+    assert.deepEqual(await resolve({ since: name(999) }), { afterId: id(59), beyond, in: [one] });
+    assert.deepEqual(await resolve({ after: name(999) }), { afterId: id(60), beyond, in: [one] });
+    assert.deepEqual(await resolve({ before: name(999) }), { beforeId: id(61), beyond, in: [one] });
     await refuses({ since: name(1), before: name(4, two) }, /different conversations/);
     await refuses({ around: "yesterday" }, /around is "yesterday", which is not a message id/);
     await refuses({ since: "today", after: name(1) }, /since and after exclude each other/);
@@ -85,6 +89,8 @@ describe("a part of the record", () => {
     const context = { reach: everything, zone: "UTC", prefix: "" } as const;
     const { since, before } = await resolveTimes({ store, clock }, { after: name(4), before: name(9) }, context);
     assert.deepEqual([since, before], ["2026-02-17T00:05:00.000Z", "2026-02-17T00:09:00.000Z"]);
+    const none = await resolveTimes({ store, clock }, { after: name(60) }, context);
+    assert.equal(none.since, "2026-02-17T01:00:00.001Z", "after the last message there is nothing");
   });
 
   it("is of one role or several", async () => {
@@ -95,6 +101,7 @@ describe("a part of the record", () => {
   it("guarantee 25: a message beyond the reach is as one that does not exist", async () => {
     const reach: Reach = { kind: "conversation", conversations: [one] };
     await refuses({ since: name(4, two) }, /^there is no msg_/, reach);
-    await refuses({ since: name(999) }, /^there is no msg_/);
+    await refuses({ since: name(999, two) }, /^there is no msg_/, reach);
+    await refuses({ since: name(1, 99 as ConversationId) }, /^there is no msg_/);
   });
 });

@@ -3,12 +3,13 @@
 import { LcmError } from "../base/errors.ts";
 import { parseSpan, parseWhen } from "../base/parse-time.ts";
 import { timeAfter, type Timestamp } from "../base/time.ts";
-import type { Clock, SearchRequest, Store } from "../model/store.ts";
+import type { Clock, SearchCaveat, SearchRequest, Store } from "../model/store.ts";
 import {
   conversationIn,
   messageName,
   parseMessageId,
   roles,
+  type ConversationId,
   type Message,
   type MessageId,
   type Role,
@@ -29,7 +30,11 @@ export interface SpanWords {
 /** A message limits the reach to its conversation, since only there is it known what comes before it. */
 export interface Span extends Pick<SearchRequest, "since" | "before" | "afterId" | "beforeId" | "roles"> {
   readonly reach: Reach;
+  /** A message that was named and is beyond the end of its conversation; the last one was taken instead. */
+  readonly beyond?: BeyondEnd;
 }
+
+export type BeyondEnd = Omit<Extract<SearchCaveat, { readonly kind: "beyond_end" }>, "kind">;
 
 /** What the words are resolved against; `prefix` goes before their names in an error. */
 export interface SpanContext {
@@ -68,7 +73,8 @@ export async function resolveSpan(
     ...(near.message === undefined ? [] : [near.message - aroundMessages - 1]),
   ];
   const beforeIds = [
-    ...(until.message === undefined ? [] : [until.message]),
+    // Before a message beyond the end is everything.
+    ...(until.message === undefined ? [] : [until.beyond === undefined ? until.message : until.message + 1]),
     ...(near.message === undefined ? [] : [near.message + aroundMessages + 1]),
   ];
   const named = new Set(
@@ -76,6 +82,7 @@ export async function resolveSpan(
   );
   const [conversation] = named;
   if (named.size > 1) throw new LcmError("invalid", "the messages belong to different conversations");
+  const beyond = from.beyond ?? until.beyond ?? near.beyond;
   return {
     reach: conversation === undefined ? reach : { kind: "conversation", conversations: [conversation] },
     ...parseSpan(
@@ -86,6 +93,7 @@ export async function resolveSpan(
     ),
     ...(afterIds.length > 0 && { afterId: Math.max(0, ...afterIds) as MessageId }),
     ...(beforeIds.length > 0 && { beforeId: Math.min(...beforeIds) as MessageId }),
+    ...(beyond && { beyond }),
     ...(words.role !== undefined && { roles: parseRoles(`${prefix}role`, words.role) }),
   };
 }
@@ -96,16 +104,20 @@ export async function resolveTimes(
   words: SpanWords,
   context: SpanContext,
 ): Promise<Pick<Span, "since" | "before" | "roles" | "reach">> {
-  const { afterId, beforeId, ...span } = await resolveSpan(deps, words, context);
+  const { afterId, beforeId, beyond: _, ...span } = await resolveSpan(deps, words, context);
   const timeOf = async (id: number | undefined): Promise<Timestamp | undefined> =>
     id === undefined ? undefined : (await deps.store.messages({ ids: [id as MessageId] }))[0]?.at;
-  const [since, before] = [await timeOf(afterId === undefined ? undefined : afterId + 1), await timeOf(beforeId)];
+  const last = await timeOf(afterId);
+  const since =
+    (await timeOf(afterId === undefined ? undefined : afterId + 1)) ?? (last === undefined ? last : timeAfter(last, 1));
+  const before = await timeOf(beforeId);
   return { ...span, ...(since && { since }), ...(before && { before }) };
 }
 
 /** A message, or a time: as written, or computed from a message's own. */
 interface Bound {
   readonly message?: MessageId;
+  readonly beyond?: BeyondEnd;
   readonly time?: string;
 }
 
@@ -130,15 +142,26 @@ async function resolveBound(store: Store, text: string, context: BoundContext): 
     parseWhen(name, text, zone, now);
     return { time: text };
   }
-  const { at } = await readMessage(store, reach, id);
-  if (count === undefined) return { message: id };
+  const { at, id: message } = await readMessage(store, reach, id);
+  if (count === undefined) return { message, ...(message !== id && { beyond: { asked: id, last: message } }) };
   const ms = Number(count) * (unitMs[unit.charAt(0).toLowerCase()] ?? 0);
   return { time: timeAfter(at, side?.toLowerCase() === "before" ? -ms : ms) };
 }
 
+/** The message, or the last one of its conversation if it is beyond that. */
 async function readMessage(store: Store, reach: Reach, id: MessageId): Promise<Message> {
   const [stored] = await store.messages({ ids: [id] });
-  return await mustReach(store, reach, stored, messageName(id));
+  const last = stored === undefined ? await lastMessage(store, conversationIn(id)) : undefined;
+  return await mustReach(
+    store,
+    reach,
+    stored ?? (last !== undefined && last.id < id ? last : undefined),
+    messageName(id),
+  );
+}
+
+export async function lastMessage(store: Store, conversation: ConversationId): Promise<Message | undefined> {
+  return (await store.messages({ conversation, limit: 1, keep: "newest" }))[0];
 }
 
 export function parseRoles(name: string, text: string): readonly Role[] {

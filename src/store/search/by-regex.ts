@@ -11,15 +11,13 @@ import {
   messages,
   openScope,
   recalledLast,
-  rowsIn,
   rowsNeeded,
   searchedText,
-  takeOldest,
-  takeSpans,
   toResult,
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
+import { rowsIn, takeOldest, takeSpans } from "./spans.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Row, Script } from "../script.ts";
 

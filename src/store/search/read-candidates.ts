@@ -5,7 +5,8 @@
 
 import type { SearchCaveat, SearchRequest } from "../../core/model/store.ts";
 import { isIndexUsable, type SearchIndex } from "./indexing.ts";
-import { byRecency, namedMax, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
+import { byRecency, namedMax, toSearchedRow } from "./sources.ts";
+import { rowsIn, takeSpans } from "./spans.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";

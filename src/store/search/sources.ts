@@ -9,19 +9,11 @@ import { callIdFields, toolNameFields } from "../../core/messages/dialects.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { snippetWidth } from "./limits.ts";
 import type { TextRange } from "./rank.ts";
+import type { Span } from "./spans.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
 export type CorpusName = "messages" | "summaries";
-
-/** Some rows of a conversation: those numbered after `after`, up to `newest`. */
-export interface Span {
-  readonly conversation: number;
-  readonly after: number;
-  readonly newest: number;
-  /** None of them is later. */
-  readonly latest: string;
-}
 
 /** Sort before and after every time. */
 const earliest = "";
@@ -208,37 +200,6 @@ function between(span: Span, { afterId, beforeId }: Filter): readonly Span[] {
   const newest = Math.min(span.newest, beforeId - idIn(conversation, 0) - 1);
   return newest > after ? [{ ...span, after, newest }] : [];
 }
-
-/** Takes spans of about this many rows off a list, whose last one is taken first, from its newest rows down. */
-export function takeSpans(list: Span[], rowsMax: number): readonly Span[] {
-  const taken: Span[] = [];
-  for (let left = rowsMax; left > 0;) {
-    const span = list.pop();
-    if (span === undefined) break;
-    const from = Math.max(span.after, span.newest - left);
-    taken.push({ ...span, after: from });
-    if (from > span.after) list.push({ ...span, newest: from });
-    left -= span.newest - from;
-  }
-  return taken;
-}
-
-/** The same, from the oldest rows of a span up. */
-export function takeOldest(list: Span[], rowsMax: number): readonly Span[] {
-  const taken: Span[] = [];
-  for (let left = rowsMax; left > 0;) {
-    const span = list.pop();
-    if (span === undefined) break;
-    const newest = Math.min(span.newest, span.after + left);
-    taken.push({ ...span, newest });
-    if (newest < span.newest) list.push({ ...span, after: newest });
-    left -= newest - span.after;
-  }
-  return taken;
-}
-
-export const rowsIn = (spans: readonly Span[]): number =>
-  spans.reduce((sum, { after, newest }) => sum + newest - after, 0);
 
 /** Messages from one id to another, both included, except notes. */
 export const messageRange = (from: number, to: number): Statement =>
