@@ -1,7 +1,7 @@
 /** Stores the words that a model wrote for search, message by message, and indexes them with their message. */
 
 import type { ConversationId, MessageId, SearchWords } from "../../core/model/types.ts";
-import { reindex } from "../search/indexing.ts";
+import { reindexWords } from "../search/indexing.ts";
 import { sql, type Script } from "../script.ts";
 
 /** New words replace earlier ones: a leaf may be folded again, or rewritten. */
@@ -9,7 +9,7 @@ export function* insertSearchWords(id: ConversationId, found: readonly SearchWor
   for (const { message, words } of found) {
     yield sql`INSERT INTO search_words (conversation_id, message_id, words) VALUES (${id}, ${message}, ${words})
               ON CONFLICT (conversation_id, message_id) DO UPDATE SET words = ${words}`;
-    yield* reindex("messages", message);
+    yield* reindexWords(message);
   }
 }
 

@@ -26,7 +26,7 @@ import { reads } from "../conversation/reads.ts";
 import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
 import { all, count, int, sql, statement, text } from "../script.ts";
 import type { Script, ScriptDeps, Statement, WriteScript } from "../script.ts";
-import { reindex, reindexRow } from "../search/indexing.ts";
+import { reindex, reindexRow, reindexWords } from "../search/indexing.ts";
 import { adjustTotals } from "../totals.ts";
 import { movedToText, partRows } from "../conversation/append.ts";
 import { setTitle } from "../conversation/open.ts";
@@ -366,7 +366,7 @@ const searchWordsContaining = (scope: ConversationId | null, secret: string) =>
 function* forgetInSearchWords(scope: ConversationId | null, secret: string): Script<void> {
   for (const { id, words } of yield* searchWordsContaining(scope, secret)) {
     yield sql`UPDATE search_words SET words = ${redactText(words, secret)} WHERE message_id = ${id}`;
-    yield* reindex("messages", id);
+    yield* reindexWords(id);
   }
 }
 

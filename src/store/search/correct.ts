@@ -26,10 +26,16 @@ export function* correctTerms(wanted: WordSearch, unknown: readonly Term[]): Scr
   return corrected;
 }
 
+/** No word is longer, and each place where a compound could be split is looked up. */
+const lettersMax = 64;
 const lettersMin = 5;
 /** One word of letters. A number or an identifier that differs in one character is another one. */
 const isWord = ({ text, alternatives, prefix }: Term): boolean =>
-  !prefix && alternatives.every((row) => row.length === 1) && /^\p{L}+$/u.test(text) && text.length >= lettersMin;
+  text.length >= lettersMin &&
+  text.length <= lettersMax &&
+  !prefix &&
+  alternatives.every((row) => row.length === 1) &&
+  /^\p{L}+$/u.test(text);
 
 function* otherTerm(wanted: WordSearch, term: Term): Script<Term | null> {
   const asked = folded(term.text);

@@ -9,7 +9,7 @@ import { count, first, int, sql, statement, text, type Row, type Script, type St
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
 import { forgetVector } from "./meaning/vectors.ts";
-import { numbersPerConversation } from "../../core/model/types.ts";
+import { numbersPerConversation, type MessageId } from "../../core/model/types.ts";
 
 /** Finds rows by their terms. Each database brings its own. */
 export interface SearchIndex {
@@ -94,8 +94,18 @@ const entry = (name: CorpusName, id: number, content: string, conversation: numb
  * watermark is indexed later.
  */
 export function* reindexRow(name: CorpusName, id: number, content: string | null): Script<void> {
-  yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
   if (name === "messages") yield* forgetVector(Math.floor(id / numbersPerConversation), id % numbersPerConversation);
+  yield* replaceEntry(name, id, content);
+}
+
+/** Updates the entry of a message whose words for search have changed. Its vector is that of its text, so it stays. */
+export function* reindexWords(id: MessageId): Script<void> {
+  const [row] = yield sql`SELECT content FROM messages WHERE message_id = ${id}`;
+  if (row !== undefined) yield* replaceEntry("messages", id, text(row, "content"));
+}
+
+function* replaceEntry(name: CorpusName, id: number, content: string | null): Script<void> {
+  yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
   if (content === null) return;
   const words = name === "messages" ? yield* wordsOf(id) : "";
   const conversation = yield* (name === "messages" ? messages : summaries).indexedIn(id);
