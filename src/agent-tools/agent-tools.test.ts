@@ -873,8 +873,40 @@ describe("lcm_describe", () => {
       assert.match(text, /^Left out: 4 items from msg_1-3 on\. Ask for them separately, or raise tokenCap\.$/m);
       for (const id of ["msg_1-6..4", "msg_1-4..msg_2-5"])
         assert.equal(codeOf(await call("lcm_describe", { id }, context)), "invalid", id);
-      assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-90..99" }, context)), "not_found");
+      assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-90" }, context)), "not_found");
       assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-9, msg_77-1" }, context)), "not_found");
+    });
+
+    it("of one role only, and up to the last of the conversation", async () => {
+      const context = await talk();
+      const beyond = await call("lcm_describe", { id: "msg_1-90..99" }, context);
+      assert.equal(beyond.text, "Times in UTC.\nmsg_1-6 is the last of this conversation.");
+      const some = await call("lcm_describe", { id: "msg_1-5..9", role: "user" }, context);
+      assert.match(some.text, /\nmsg_1-5 user [^]*\nmsg_1-6 user [^]*\nmsg_1-6 is the last of this conversation\.$/);
+      const none = await call("lcm_describe", { id: "msg_1-4..5", role: "tool" }, context);
+      assert.equal(none.text, "Times in UTC.\nNone of these messages has this role.");
+      assert.equal(codeOf(await call("lcm_describe", { id: "msg_1-4..5", role: "users" }, context)), "invalid");
+    });
+
+    it("one that is slightly longer than tokenCap is whole, and an edit shows its lines", async () => {
+      const lcm = await openLcm();
+      const { id } = await lcm.store.open({ sessionId: "edits" });
+      const host = createHost("edits");
+      host.says(user("nothing to see here, not at all. ".repeat(14)));
+      const edit = { path: "a.ts", oldText: "{\n\tone\n}", newText: "{\n\ttwo\n}" };
+      host.says({ role: "assistant", content: [{ type: "toolCall", id: "c1", name: "edit", arguments: edit }] });
+      await lcm.store.append(id, host.entries.map(toAppendable));
+      const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
+      const whole = (await call("lcm_describe", { id: "msg_1-1" }, context)).read?.tokens ?? assert.fail();
+      for (const [share, truncated] of [
+        [0.8, false],
+        [0.7, true],
+      ] as const) {
+        const shown = await call("lcm_describe", { id: "msg_1-1", tokenCap: Math.ceil(share * whole) }, context);
+        assert.equal(shown.details["truncated"], truncated);
+      }
+      const { text } = await call("lcm_describe", { id: "msg_1-2" }, context);
+      assert.match(text, /\n> edit a\.ts\n> {3}\{\n> - \tone\n> \+ \ttwo\n> {3}\}$/);
     });
 
     it("a long one keeps its beginning and end, or shows the place that was asked for", async () => {
@@ -891,6 +923,7 @@ describe("lcm_describe", () => {
       );
       const all = await call("lcm_describe", { id: "msg_1-3", find: "nothing either", tokenCap: 200 }, context);
       assert.match(all.text, /^Found in 300 places:$/m);
+      assert.match(found.text, /^> the needle is here\n> nothing either$/m, "with what follows it");
       assert.ok((all.read?.tokens ?? 0) <= 200);
       const none = await call("lcm_describe", { id: "msg_1-3", find: "zzz", tokenCap: 60 }, context);
       assert.match(none.text, /^The words to find do not occur here\.$/m);

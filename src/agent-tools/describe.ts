@@ -9,6 +9,7 @@ import type { Lcm } from "../core/lcm.ts";
 import { readGranted } from "../core/recall/grants.ts";
 import { messageName, parseMessageId, type ConversationId, type FileId, type SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
+import { parseRoles } from "../core/recall/span.ts";
 import { reachOf, type ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
@@ -40,6 +41,7 @@ export const describeTool = defineTool({
         maximum: 50,
         description: "Add this many messages before and after, with compactions and resets between them.",
       },
+      role: textOf("Of a range or with around: only messages of this role: user, assistant or tool."),
       find: textOf("Show the places in a long message or summary where this occurs, instead of its beginning and end."),
       conversationId,
       allConversations,
@@ -49,18 +51,24 @@ export const describeTool = defineTool({
       tokenCap: shownTokenCap,
     },
   },
-  async run({ maxBytes, ...args }, context) {
+  async run({ maxBytes, role, ...args }, context) {
+    const tokenCap = args.tokenCap ?? context.lcm.settings.maxExpandTokens;
     const request = {
       ...args,
       ...(maxBytes === undefined ? {} : { bytesMax: maxBytes }),
-      tokenCap: args.tokenCap ?? context.lcm.settings.maxExpandTokens,
+      ...(role === undefined ? {} : { roles: parseRoles("role", role) }),
+      tokenCap,
+      wholeCap: Math.floor(slightlyMore * tokenCap),
     };
-    const { items, marks, leftOut } = await look(request, context);
-    const [first] = items;
-    if (items.length === 1 && first !== undefined && !namesSeveral(request)) return resultOf(first, context);
-    return severalResult({ items, marks, leftOut }, context);
+    const several = await look(request, context);
+    const [first] = several.items;
+    if (several.items.length === 1 && first !== undefined && !namesSeveral(request)) return resultOf(first, context);
+    return severalResult(several, context);
   },
 });
+
+/** A text that is only slightly longer than asked for is better shown whole than asked for again. */
+const slightlyMore = 1.3;
 
 function resultOf(described: Described, context: ToolContext): Shown {
   switch (described.kind) {
@@ -78,7 +86,9 @@ async function look(request: Omit<SeveralRequest, "reach"> & ReachRequest, conte
   const { store } = lcm;
   if (grant === undefined) return await describeAll(lcm, { ...request, reach: await reachOf(store, reader, request) });
   return await readGranted(store, grant, request.tokenCap, async (reach, tokensMax) => {
-    const value = await describeAll(lcm, { ...request, reach: withinGrant(reach, request), tokenCap: tokensMax });
+    // A grant pays for no more than it has.
+    const exact = { ...request, tokenCap: tokensMax, wholeCap: tokensMax };
+    const value = await describeAll(lcm, { ...exact, reach: withinGrant(reach, request) });
     const charges = new Map<ConversationId, number>();
     for (const item of value.items)
       charges.set(conversationOf(item), (charges.get(conversationOf(item)) ?? 0) + item.tokens);
@@ -89,11 +99,11 @@ async function look(request: Omit<SeveralRequest, "reach"> & ReachRequest, conte
 async function describeAll(lcm: Lcm, request: SeveralRequest): Promise<Several> {
   if (namesSeveral(request)) return await lcm.describeSeveral(request);
   const item = await lcm.describe(request);
-  return { items: [item], marks: [], leftOut: { count: 0, from: null }, tokens: item.tokens };
+  return { items: [item], marks: [], leftOut: { count: 0, from: null }, last: null, tokens: item.tokens };
 }
 
 /** Messages under short headings, in order, with marks between them; other items as they are alone. */
-function severalResult({ items, marks, leftOut }: Omit<Several, "tokens">, context: ToolContext): Shown {
+function severalResult({ items, marks, leftOut, last }: Several, context: ToolContext): Shown {
   const results = items.map((item) => resultOf(item, context));
   const markLines = (isHere: (mark: Mark) => boolean) => marks.filter(isHere).map((mark) => markLine(mark, context));
   const blocks = items.flatMap((item, at) => {
@@ -113,8 +123,10 @@ function severalResult({ items, marks, leftOut }: Omit<Several, "tokens">, conte
   const { count, from } = leftOut;
   const first = from === null ? null : parseMessageId(from);
   const rest = `Left out: ${plural(count, "item")} from ${first === null ? from : messageName(first)} on. Ask for them separately, or raise tokenCap.`;
+  const end = last === null ? [] : [`${messageName(last)} is the last of this conversation.`];
+  const none = items.length === 0 && last === null ? ["None of these messages has this role."] : [];
   return {
-    text: [`Times in ${context.zone ?? "UTC"}.`, ...blocks, ...(count === 0 ? [] : [rest])].join("\n"),
+    text: [`Times in ${context.zone ?? "UTC"}.`, ...blocks, ...(count === 0 ? [] : [rest]), ...end, ...none].join("\n"),
     details: {
       items: results.map(({ details }) => details),
       marks: marks.map((mark) => ({ ...mark })),

@@ -1,6 +1,7 @@
 /** `lcm describe`: shows summaries, messages and files by their ids, with their sources and size. */
 
 import { conversationOf, messageRuns, type Described } from "../../core/recall/describe.ts";
+import { parseRoles } from "../../core/recall/span.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId, messageName, parseMessageId, type Conversation, type SummaryId } from "../../core/model/types.ts";
@@ -118,6 +119,7 @@ const several = object({
   items: about(list(item), "for several ids"),
   marks: about(marks, "compactions, resets and models between consecutive messages"),
   leftOut: object({ count: whole, from: maybe(text) }),
+  last: about(maybe(whole), "the last message of its conversation, if messages beyond it were asked for"),
   tokens: whole,
 });
 
@@ -133,6 +135,7 @@ export const describeCommand = defineCommand({
   arguments: [["<id...>", "sum_…, file_…, msg_1-42 or a range msg_1-42..47, as printed by other commands"]],
   options: {
     around: ["--around <n>", "add this many messages before and after", wholeNumber(0, 50)],
+    role: ["--role <role>", "of a range: only messages of this role; several separated by commas"],
     find: ["--find <text>", "show the places in a long text where this occurs"],
     fromLine: ["--from-line <n>", "start at this line of a file", line],
     toLine: ["--to-line <n>", "end at this line of a file", line],
@@ -151,7 +154,7 @@ export const describeCommand = defineCommand({
     ["lcm describe msg_1-42 --find 'no such file'", "the places in a long message"],
     ["lcm describe file_0123456789abcdef --from-line 200", "a file, from line 200"],
   ],
-  async run(session, { tokens, bytes, around, find, ...lines }, ...ids) {
+  async run(session, { tokens, bytes, around, find, role, ...lines }, ...ids) {
     const id = ids.join(" ");
     const ofFiles = (
       [
@@ -172,6 +175,7 @@ export const describeCommand = defineCommand({
         tokenCap: tokens ?? lcm.settings.maxExpandTokens,
         ...lines,
         ...(around === undefined ? {} : { around }),
+        ...(role === undefined ? {} : { roles: parseRoles("--role", role) }),
         ...(find === undefined ? {} : { find }),
         ...(bytes === undefined ? {} : { bytesMax: bytes }),
       });
@@ -187,8 +191,10 @@ export const describeCommand = defineCommand({
 });
 
 /** One item in full; several messages one below the other, with marks between them. */
-async function printAll(session: Session, lcm: Lcm, { items, marks: found, leftOut }: Several): Promise<void> {
+async function printAll(session: Session, lcm: Lcm, { items, marks: found, leftOut, last }: Several): Promise<void> {
   const [only] = items;
+  if (last !== null) session.note(`${messageName(last)} is the last of this conversation`);
+  else if (only === undefined) session.note("none of these messages has this role");
   if (items.length === 1 && only !== undefined) return await print(session, lcm, only);
   for (const [at, item] of items.entries()) {
     if (item.kind === "message") printShort(session, item, marksAt(found, items, at));

@@ -9,14 +9,17 @@ import {
   seqOf,
   type ConversationId,
   type MessageId,
+  type Role,
 } from "../model/types.ts";
 import { describe, type Described, type DescribeRequest } from "./describe.ts";
 import { marksAmong, type Mark } from "./marks.ts";
-import { isWithin } from "./scope.ts";
+import { isWithin, lastMessage } from "./scope.ts";
 
 export interface SeveralRequest extends DescribeRequest {
   /** How many messages on either side to add. */
   readonly around?: number;
+  /** Of ranges and neighbours, only messages of these roles. */
+  readonly roles?: readonly Role[];
 }
 
 export interface Several {
@@ -24,6 +27,8 @@ export interface Several {
   readonly marks: readonly Mark[];
   /** Items that were asked for and did not fit, from this id on. */
   readonly leftOut: { readonly count: number; readonly from: string | null };
+  /** The last message of its conversation, if messages beyond it were asked for. */
+  readonly last: MessageId | null;
   readonly tokens: number;
 }
 
@@ -38,20 +43,25 @@ export const namesSeveral = ({ id, around = 0 }: Pick<SeveralRequest, "id" | "ar
   around > 0 || /[\s,;]|^(?:msg_)?\d+-\d+(?:\.\.|…)/.test(id.trim().replace(/^message /, ""));
 
 export async function describeSeveral(store: Store, request: SeveralRequest): Promise<Several> {
-  const { around = 0, ...one } = request;
+  const { around = 0, roles: _roles, ...one } = request;
+  const slack = (request.wholeCap ?? request.tokenCap) / request.tokenCap;
   const asked = [...new Set(idsOf(request.id).flatMap((target) => expanded(target, around)))];
-  const ids = await existing(store, one, asked.slice(0, rangeMax), asked.length > 1);
+  const last = asked.length > 1 ? await endBefore(store, request, asked) : null;
+  const ids = asked.length > 1 ? await existing(store, request, asked.slice(0, rangeMax), last !== null) : asked;
   const sizes = await sizesOf(store, ids);
-  const shown = Math.max(1, Math.min(ids.length, Math.floor(request.tokenCap / leastTokens)));
+  const shown = Math.min(ids.length, Math.max(1, Math.floor(request.tokenCap / leastTokens)));
   const caps = share(sizes.slice(0, shown), request.tokenCap);
   const items: Described[] = [];
-  for (const [at, id] of ids.slice(0, shown).entries())
-    items.push(await describe(store, { ...one, id: String(id), tokenCap: Math.max(1, caps[at] ?? 1) }));
+  for (const [at, id] of ids.slice(0, shown).entries()) {
+    const tokenCap = Math.max(1, caps[at] ?? 1);
+    items.push(await describe(store, { ...one, id: String(id), tokenCap, wholeCap: Math.floor(slack * tokenCap) }));
+  }
   const count = asked.length > rangeMax ? asked.length - shown : ids.length - shown;
   const from = ids[shown] ?? asked[rangeMax];
   return {
     items,
     marks: await marksOf(store, items),
+    last,
     leftOut: { count, from: count === 0 || from === undefined ? null : String(from) },
     tokens: items.reduce((sum, { tokens }) => sum + tokens, 0),
   };
@@ -97,23 +107,38 @@ function expanded(target: Target, around: number): readonly (string | MessageId)
   return Array.from({ length }, (_, index) => messageIdOf(conversation, start + index));
 }
 
-/** Of a range, the messages that exist; a single id that does not is an error. */
-async function existing(
+/** The last message of a conversation within reach, if one that is beyond it was asked for. */
+async function endBefore(
   store: Store,
   { reach }: DescribeRequest,
   ids: readonly (string | MessageId)[],
-  isRange: boolean,
+): Promise<MessageId | null> {
+  const furthest = ids.findLast((id) => typeof id === "number");
+  if (furthest === undefined || !(await isWithin(store, reach, conversationIn(furthest)))) return null;
+  const last = await lastMessage(store, conversationIn(furthest));
+  return last === undefined || last.id >= furthest ? null : last.id;
+}
+
+/** Of a range, the messages that exist and have one of the roles; nothing at all is an error, unless the end says why. */
+async function existing(
+  store: Store,
+  { reach, roles }: SeveralRequest,
+  ids: readonly (string | MessageId)[],
+  isBeyond: boolean,
 ): Promise<readonly (string | MessageId)[]> {
   const messages = ids.filter((id) => typeof id === "number");
-  if (!isRange || messages.length === 0) return ids;
+  if (messages.length === 0) return ids;
   const within = new Map<ConversationId, boolean>();
   const stored = new Set<MessageId>();
-  for (const { id, conversation } of await store.messages({ ids: messages })) {
+  let isAny = false;
+  for (const { id, conversation, role } of await store.messages({ ids: messages })) {
     if (!within.has(conversation)) within.set(conversation, await isWithin(store, reach, conversation));
-    if (within.get(conversation) === true) stored.add(id);
+    if (within.get(conversation) !== true) continue;
+    isAny = true;
+    if (roles?.includes(role) !== false) stored.add(id);
   }
   const found = ids.filter((id) => typeof id === "string" || stored.has(id));
-  return found.length === 0 ? ids.slice(0, 1) : found;
+  return found.length === 0 && !isAny && !isBeyond ? ids.slice(0, 1) : found;
 }
 
 async function sizesOf(store: Store, ids: readonly (string | MessageId)[]): Promise<readonly number[]> {

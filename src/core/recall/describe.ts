@@ -15,6 +15,7 @@ import type {
 } from "../model/types.ts";
 import type { Manifest, ManifestRow, Store } from "../model/store.ts";
 import { isWithin, originOf, type Reach } from "./scope.ts";
+import { readableText } from "./readable-text.ts";
 import { partsOf, type TextParts } from "./text-parts.ts";
 import { charactersPerToken, lengthWithin } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
@@ -25,6 +26,8 @@ export interface DescribeRequest {
   readonly id: string;
   readonly reach: Reach;
   readonly tokenCap: number;
+  /** A message or a summary of up to this many tokens is not cut. Default: `tokenCap`. */
+  readonly wholeCap?: number;
   /** For a message or a summary: show the places where this occurs. */
   readonly find?: string;
   /** For a file: the first and last line, from 1 and inclusive, and the most bytes to return. */
@@ -215,15 +218,16 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
   const [stored] = await store.messages({ ids: [id] });
   const message = await mustReach(store, request.reach, stored, messageName(id));
   const coveredBy = await store.coveredBy(id);
-  const shortened = shorten(message.text, request);
+  const shortened = shorten(readableText(message, { kind: "whole" }).text, request);
   const files = fileIdsOf([message]);
   const { conversation, seq, key, role, tokens, at, aside } = message;
   const facts = { id, conversation, seq, key, role, tokens, at, aside };
   return { kind: "message", message: facts, coveredBy, files, ...shortened, tokens: estimateTokens(shortened.text) };
 }
 
-function shorten(text: string, { tokenCap, find }: DescribeRequest): Shortened {
-  const shortened = partsOf(text, tokenCap, find);
+function shorten(text: string, { tokenCap, wholeCap, find }: DescribeRequest): Shortened {
+  const wanted = { ...(find !== undefined && { find }), ...(wholeCap !== undefined && { wholeMax: wholeCap }) };
+  const shortened = partsOf(text, { tokensMax: tokenCap, ...wanted });
   const { parts, leftOut } = shortened;
   const isWhole = leftOut === 0 && parts.every((part) => part.leftOut === 0);
   return { ...shortened, text: isWhole ? text : parts.map((part) => part.text).join("\n…\n"), isWhole };

@@ -4,7 +4,7 @@
  */
 
 import { LcmError } from "../base/errors.ts";
-import type { Conversation, ConversationId, Summary } from "../model/types.ts";
+import type { Conversation, ConversationId, Message, Summary } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 
 export interface Reader {
@@ -51,6 +51,10 @@ export async function reachOf(store: Store, reader: Reader, asked: ReachRequest)
 export async function isWithin(store: Store, reach: Reach, conversation: ConversationId): Promise<boolean> {
   if (reach.conversations !== null) return reach.conversations.includes(conversation);
   return (await store.conversation(conversation))?.hidden === false;
+}
+
+export async function lastMessage(store: Store, conversation: ConversationId): Promise<Message | undefined> {
+  return (await store.messages({ conversation, limit: 1, keep: "newest" }))[0];
 }
 
 /** Newest activity first. */

@@ -9,13 +9,12 @@ import {
   messageName,
   parseMessageId,
   roles,
-  type ConversationId,
   type Message,
   type MessageId,
   type Role,
 } from "../model/types.ts";
 import { mustReach } from "./describe.ts";
-import type { Reach } from "./scope.ts";
+import { lastMessage, type Reach } from "./scope.ts";
 
 /** `since`, `after` and `before` are times or messages; `around` is a message. */
 export interface SpanWords {
@@ -158,10 +157,6 @@ async function readMessage(store: Store, reach: Reach, id: MessageId): Promise<M
     stored ?? (last !== undefined && last.id < id ? last : undefined),
     messageName(id),
   );
-}
-
-export async function lastMessage(store: Store, conversation: ConversationId): Promise<Message | undefined> {
-  return (await store.messages({ conversation, limit: 1, keep: "newest" }))[0];
 }
 
 export function parseRoles(name: string, text: string): readonly Role[] {

@@ -26,24 +26,36 @@ const tailTokensMin = 40;
 /** What is shown around each place, at least and at most. */
 const placeTokens = { least: 30, most: 200 };
 const placesMax = 1_000;
+/** Characters after a place that are shown with it, for each token around it. */
+const aheadPerToken = 2;
 
-export function partsOf(text: string, tokensMax: number, find?: string): TextParts {
-  const places = find === undefined || find.trim() === "" ? null : placesOf(text, find.trim());
-  if (places === null || places.length === 0) return { ...cut(text, endsOf(text, tokensMax)), found: places && 0 };
+export interface PartsWanted {
+  readonly tokensMax: number;
+  /** A text of up to this many tokens is not cut, even if it is longer than `tokensMax`. */
+  readonly wholeMax?: number;
+  readonly find?: string;
+}
+
+export function partsOf(text: string, { tokensMax, wholeMax = tokensMax, find = "" }: PartsWanted): TextParts {
+  const places = find.trim() === "" ? null : placesOf(text, find.trim());
+  if (places === null || places.length === 0)
+    return { ...cut(text, endsOf(text, fits(text, wholeMax) ? Infinity : tokensMax)), found: places && 0 };
   return { ...cut(text, rangesAround(text, places, tokensMax)), found: places.length };
 }
 
 const wholeOf = (text: string): TextRange => ({ from: 0, to: text.length });
 
 function endsOf(text: string, tokensMax: number): readonly TextRange[] {
-  const isLong = text.length > tokensMax * charactersPerTokenMax || estimateTokens(text) > tokensMax;
-  if (!isLong) return [wholeOf(text)];
+  if (fits(text, tokensMax)) return [wholeOf(text)];
   const tailTokens = tokensMax < tailTokensMin ? 0 : Math.floor((1 - headShare) * tokensMax);
   const head = cutPassage(text, { from: 0, to: 0 }, tokensMax - tailTokens);
   const tail = tailTokens === 0 ? null : cutPassage(text, { from: text.length, to: text.length }, tailTokens);
   if (head === null) return [];
   return tail === null || tail.from <= head.to ? [head] : [head, tail];
 }
+
+const fits = (text: string, tokensMax: number): boolean =>
+  text.length <= tokensMax * charactersPerTokenMax && estimateTokens(text) <= tokensMax;
 
 /** More than in any language: a longer text cannot fit, so it is not counted. */
 const charactersPerTokenMax = 16;
@@ -73,7 +85,9 @@ function rangesAround(text: string, places: readonly TextRange[], tokensMax: num
   for (const place of places) {
     const last = ranges.at(-1);
     if (last !== undefined && place.to <= last.to) continue;
-    const range = cutPassage(text, place, Math.min(each, left));
+    // What is looked for mostly follows the words.
+    const ahead = { from: place.from, to: Math.min(text.length, place.to + aheadPerToken * each) };
+    const range = cutPassage(text, ahead, Math.min(each, left));
     if (range === null) break;
     const from = Math.max(range.from, last?.to ?? 0);
     const tokens = estimateTokens(text.slice(from, range.to)) + 2;
