@@ -129,6 +129,14 @@ const steered = (notes: string): Model & { readonly calls: readonly CompletionRe
   );
 
 const own = (conversation: ConversationId, policy: Reader["policy"] = "own"): Reader => ({ conversation, policy });
+/** The texts of a prompt up to its one block of standing instructions, which is the last. */
+function standingIn(messages: readonly HostMessage[]): readonly string[] {
+  const texts = messages.map(textOfMessage);
+  const [at, ...others] = [...texts.keys()].filter((each) => texts[each]?.includes("<standing_instructions") === true);
+  assert.deepEqual(others, []);
+  return texts.slice(0, (at ?? assert.fail("no standing instructions")) + 1);
+}
+
 const isQuoted = (line: string): boolean => line.startsWith(">");
 const assertQuoted = (text: string, why: string): void => {
   const loose = text
@@ -158,8 +166,7 @@ describe("guarantee 36: nothing but a user's own words is pinned", () => {
         [],
       );
       const { messages } = await lcm.assemble(id);
-      assert.match(JSON.stringify(messages[0]), /standing_instructions/);
-      assert.doesNotMatch(JSON.stringify(messages[0]), new RegExp(evil));
+      assert.doesNotMatch(standingIn(messages).at(-1) ?? "", new RegExp(evil));
     }, model);
   });
 
@@ -213,7 +220,7 @@ describe("guarantee 19: pinned words are data", () => {
       await lcm.compact({ conversation: id, mode: "sweep", force: true });
       const { messages } = await lcm.assemble(id);
       checkValid(messages);
-      const front = textOfMessage(messages[0] ?? assert.fail());
+      const front = standingIn(messages).at(-1) ?? "";
       assert.deepEqual(
         [
           front.match(/<\/?standing_instructions/g)?.length,
@@ -598,7 +605,7 @@ describe("guarantees 12, 13 and 15 with more standing instructions than fit", ()
         checkValid(messages);
         assert.ok(report.tokens <= budget);
         assert.ok(report.standing.left > 0 && report.standing.tokens <= 0.02 * 30_000);
-        return JSON.stringify(messages[0]);
+        return standingIn(messages).join("\n");
       };
       const first = await frontAt(30_000);
       for (let turn = 0; turn < 20; turn++) {
@@ -606,7 +613,7 @@ describe("guarantees 12, 13 and 15 with more standing instructions than fit", ()
         await lcm.ingest(id, host.entries.slice(-1).map(toIncoming));
         assert.equal(await frontAt(30_000 + ((turn * 1_237) % 4_000) - 2_000), first, `turn ${turn}`);
       }
-      const newest = /id="(msg_1-\d+)"/.exec(first.replaceAll("\\", ""))?.[1] ?? assert.fail();
+      const newest = /<instruction id="(msg_1-\d+)"/.exec(first)?.[1] ?? assert.fail();
       const message = parseMessageId(newest) ?? assert.fail();
       const { change } = await lcm.pin(await lcm.planUnpin({ message, by: "agent" }));
       assert.notEqual(await frontAt(30_000), first);
