@@ -141,7 +141,7 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
     },
     args: () => ["index"],
     progress: /indexing +\d+ s/,
-    interrupted: /stopped: 0 to do; run it again to continue/,
+    interrupted: /stopped: 112 to do; run it again to continue/,
     late: /stopped: .* to do; run it again to continue/,
     lateStatus: 0,
   },

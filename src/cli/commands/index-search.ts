@@ -50,8 +50,11 @@ export const indexCommand = defineCommand({
     return await withLcm(session, "change", async (lcm) => {
       const indexed = await indexAll(session, lcm);
       const dropped = options.dropVectors === true ? await lcm.store.dropVectors(null) : 0;
-      const made = isMeant && !session.signal.aborted ? await embedAll(session, lcm) : null;
-      const pending = (await lcm.store.status()).vectors.find(({ model }) => model === made?.model)?.pending ?? 0;
+      const made = isMeant ? await embedAll(session, lcm) : null;
+      const { vectors, messages } = await lcm.store.status();
+      // A model that never answered has no vectors at all.
+      const none = made === null || made.outcome === "complete" ? 0 : messages;
+      const pending = vectors.find(({ model }) => model === made?.model)?.pending ?? none;
       if (session.json) {
         session.printJson(json, { indexed, ...madeJson(dropped, made, pending) });
       } else {
