@@ -223,13 +223,15 @@ function groupLines(
   highlight: (line: string) => string,
 ): readonly string[] {
   const { paint } = session;
-  const lines = group.flatMap(({ id, role: said, conversation, at, text: words, context }) => [
-    headLine(session, messageName(id), `${paint.role(said, said)}${context ? paint.soft(" (context)") : ""}`, {
-      conversation,
-      from: at,
-    }),
-    ...textLines(session, words).map(context ? paint.soft : highlight),
-  ]);
+  const lines = group.flatMap(({ id, role: said, conversation, at, text: words, context, alike }) => {
+    const also = alike.length === 0 ? "" : ` (also ${alike.map(messageName).join(", ")})`;
+    const beside = `${context ? " (context)" : ""}${also}`;
+    const what = `${paint.role(said, said)}${beside === "" ? "" : paint.soft(beside)}`;
+    return [
+      headLine(session, messageName(id), what, { conversation, from: at }),
+      ...textLines(session, words).map(context ? paint.soft : highlight),
+    ];
+  });
   return [...lines, ""];
 }
 
