@@ -360,7 +360,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.resize(80, 24);
       await robot.sees("Replace the old text?");
       assert.doesNotMatch(robot.screen(), /OLD.*NEW/, "one below the other on a narrow screen");
-      assert.match(robot.screen(), /OLD \(56 tokens\)[^]+NEW \(34 tokens\)[^]+Δ tokens/);
+      assert.match(robot.screen(), /OLD \(56 tokens\)[^]+NEW \(32 tokens\)[^]+Δ tokens/);
       await robot.resize(40, 10);
       await robot.sees("OLD");
       await robot.press("G");
@@ -381,7 +381,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     await sit(path, { at: first(2), columns: 80, rows: 24 }, async ({ robot, calls }) => {
       await robot.press("W");
       await robot.sees("Rewrite 9 summaries (6 leaves, 2 d1, 1 d2)?");
-      await robot.sees("9 calls, about 9,536 tokens in, 1,201 out");
+      await robot.sees("9 calls, about 10,514 tokens in, 1,201 out");
       await robot.press("y");
       await robot.sees("1/9  Replace the old text?");
       await robot.sees(`Rewrite: ${first(0)} (d0, 4 messages)`);
@@ -428,13 +428,13 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.sees("2/9  Replace the old text?");
       behave("hangs");
       await robot.press("y");
-      await robot.sees("so far 1 summary: 53 → 33 tokens (-20), 1 skipped");
+      await robot.sees("so far 1 summary: 53 → 34 tokens (-19), 1 skipped");
       await robot.press("escape");
       await robot.sees("7 summaries were not reached; run it again to continue there");
       await robot.sees("1 summary was skipped; the draft is kept");
       await robot.sees("change 1: press u to undo");
       await robot.press("enter");
-      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 33t (-20) · u undoes change 1");
+      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 34t (-19) · u undoes change 1");
       assert.deepEqual(await changesIn(path), [{ change: 1, operation: "rewrite", steps: 1 }]);
 
       behave("good");
@@ -502,7 +502,7 @@ describe("guarantee 18: a repair at the terminal", () => {
       await robot.press("R");
       await robot.sees("Repair 1 summary (1 leaf)?");
       await robot.sees(`${made.truncated} was cut short, because the model gave no usable answer`);
-      await robot.sees("1 call, about 1,251 tokens in, 179 out (up to 2 if answers are unusable)");
+      await robot.sees("1 call, about 1,414 tokens in, 179 out (up to 2 if answers are unusable)");
       behave("empty");
       await robot.press("y");
       await robot.sees("1 summary keeps its text, because no answer was usable:");

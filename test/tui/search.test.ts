@@ -64,6 +64,7 @@ describe("searching", () => {
       await robot.press("escape", "v", "v");
       await robot.sees("words in summaries of");
       await robot.sees("d3 summary");
+      await robot.sees(/▸ (?:leaf|d\d summary) /);
       await robot.press("enter");
       await robot.sees(/search › (?!messages)\w+/);
     });
@@ -134,7 +135,7 @@ describe("searching", () => {
       await robot.sees("1 large text moved out to files; press v to search files");
       await robot.press("tab", "ctrl+u");
       await robot.type("e");
-      await robot.sees("first 50 matches");
+      await robot.sees("first 55 matches");
     });
   });
 });

@@ -699,7 +699,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
       await robot.press("S");
       await robot.sees("Type words in any form");
       await robot.type("lock ga");
-      await robot.sees(/words in messages and summaries of all conversations +first 50 matches/);
+      await robot.sees(/words in messages and summaries of all conversations +first 55 matches/);
       await robot.type("te 12801");
       await robot.sees(/find lock gate 12801[^]+▸ .*\n.*12801/);
       await robot.press("ctrl+u", "tab");
