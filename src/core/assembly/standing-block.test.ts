@@ -61,14 +61,17 @@ async function onScene(test: (scene: Scene) => Promise<void>, config: object = {
 }
 
 const foldAll = async ({ lcm, id }: Scene) => await lcm.compact({ conversation: id, mode: "sweep", force: true });
-const isBlock = (message: HostMessage | undefined): boolean =>
-  String(message?.["content"]).startsWith("<standing_instructions");
+const textOf = (message: HostMessage | undefined): string => {
+  const content = message?.["content"];
+  return typeof content === "string" ? content : "";
+};
+const isBlock = (message: HostMessage): boolean => textOf(message).startsWith("<standing_instructions");
 /** The block, which comes after the summaries and notes that a prompt begins with. */
 function blockIn({ messages, report }: Assembly): string {
   const at = messages.findIndex(isBlock);
   const before = report.origins.slice(0, at).map(({ kind }) => kind);
   assert.ok(at >= 0 && !before.includes("message") && report.origins[at + 1]?.kind === "message");
-  return String(messages[at]?.["content"]);
+  return textOf(messages[at]);
 }
 const rule = user("Always answer in German.");
 
