@@ -71,7 +71,7 @@ describe("the pages", () => {
 
   it("give the same figures as the pages they are taken from", () => {
     const rows = [...read("README.md").matchAll(/^\|(.*)\*\*(.*)\*\*.*\]\((docs\/\w+\.md)\) \|$/gm)];
-    assert.equal(rows.length, 4);
+    assert.equal(rows.length, 5);
     for (const [, what, figure = "", page = ""] of rows)
       assert.ok(read(page).includes(figure.replace(/%$/, "")), `${page} does not contain ${figure} for ${what}`);
   });
@@ -88,7 +88,7 @@ const optionsOf = (command: Command): readonly (string | null | undefined)[] =>
 const anyOption = [program, ...program.commands].flatMap(optionsOf);
 
 /** Options of other programs that pages name by themselves. */
-const foreignOptions = ["--force", "--accept-capabilities", "--strict-json", "--doc", "--tune"];
+const foreignOptions = ["--force", "--accept-capabilities", "--strict-json", "--doc", "--tune", "--embedder"];
 
 /** Why this is not a valid command of ours; null if it is one, or not a command at all. */
 function faultOf(code: string): string | null {

@@ -81,7 +81,8 @@ are, each in its own conversation. The figures are percentages:
   ${evidenceTokens.toLocaleString("en")} tokens.
 
 The ways of searching: *plain BM25* is FTS5's own ranking of the same words over the same texts. *Ours* is \`lcm_grep\` with the question.
-*Ours with also* adds three rewordings of each question, written by a model that saw only the questions. *Ours with meaning* also compares
+*Ours with also* adds three rewordings of each question, written by a model that saw only the questions; it may know LoCoMo and BEAM, which are
+public, so read the gain there as an upper bound. *Ours with meaning* also compares
 embeddings, made by the local model that \`--embedder\` names; *all together* has both.
 
 The data sets: LoCoMo (two people chatting), BEAM (a person working with an assistant), a real session of a coding agent, and the demo.
