@@ -98,7 +98,14 @@ describe("child sessions on the host", () => {
       assert(first && second);
       assert.doesNotMatch(JSON.stringify(first.body.messages), /xylophone/);
       assert.match(second.results.join(), /[Nn]o matches/);
-      assert.deepEqual(toolsOf(child), ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_map", "lcm_recent"]);
+      assert.deepEqual(toolsOf(child), [
+        "lcm_describe",
+        "lcm_expand_query",
+        "lcm_grep",
+        "lcm_map",
+        "lcm_pin",
+        "lcm_recent",
+      ]);
     });
 
     it("reports to its parent, whose next turn stores that", async () => {

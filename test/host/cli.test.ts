@@ -102,8 +102,8 @@ describe("openclaw lcm", () => {
     const people = await lcm(2, "status", "--nosuch");
     assert.equal(people.stdout, "");
     assert.equal(people.stderr, "error: unknown option '--nosuch'\nhint: pass --help to see the usage\n");
-    const programs = toJson(await lcm(2, "grep", "--json"));
-    assert.deepEqual(programs.json, { error: { code: "invalid", message: "missing required argument 'pattern'" } });
+    const programs = toJson(await lcm(2, "describe", "--json"));
+    assert.deepEqual(programs.json, { error: { code: "invalid", message: "missing required argument 'id'" } });
     assert.equal(programs.stderr, "");
   });
 

@@ -12,7 +12,7 @@ import { withStore } from "./stored.ts";
 
 const session = "agent:main:recall";
 const question = { query: "beacon", prompt: "What does the beacon answer to?" };
-const ordinary = ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_map", "lcm_recent"];
+const ordinary = ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_map", "lcm_pin", "lcm_recent"];
 
 const toolsOf = ({ tools }: Asked): readonly string[] => tools.filter((name) => name.startsWith("lcm_")).toSorted();
 const isQuestion = ({ session: key }: Asked): boolean => key.startsWith("agent:main:subagent:lcm-question-");

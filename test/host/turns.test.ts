@@ -148,7 +148,14 @@ describe("turns on the host", () => {
   it("offers its tools on the wire, and the one for delegates only to delegates", () => {
     const tools = asked("agent:main:order").at(-1)?.tools ?? [];
     const ours = tools.filter((name) => name.startsWith("lcm_"));
-    assert.deepEqual(ours.toSorted(), ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_recent"]);
+    assert.deepEqual(ours.toSorted(), [
+      "lcm_describe",
+      "lcm_expand_query",
+      "lcm_grep",
+      "lcm_map",
+      "lcm_pin",
+      "lcm_recent",
+    ]);
   });
 
   it("does not mention recall while the model sees everything", async () => {
