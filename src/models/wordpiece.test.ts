@@ -44,6 +44,6 @@ describe("a tokenizer of another kind", () => {
       message: "tokenizer.json is of Unigram, but only WordPiece is supported",
     });
     assert.throws(() => createTokenizer("no json", "tokenizer.json"), { code: "invalid" });
-    assert.throws(() => createTokenizer("a\nb", "vocab.txt"), { message: /has no token \[UNK\]/ });
+    assert.throws(() => createTokenizer("a\nb", "vocab.txt"), { message: /lacks the token \[UNK\]/ });
   });
 });

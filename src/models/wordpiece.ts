@@ -15,7 +15,8 @@ export function createTokenizer(content: string, file: "tokenizer.json" | "vocab
   const { ids, isLowercase } = file === "vocab.txt" ? readVocabulary(content) : readTokenizer(content);
   const special = (token: string): number => {
     const id = ids.get(token);
-    if (id === undefined) throw new LcmError("invalid", `${file} has no token ${token}, so it is not a WordPiece one`);
+    if (id === undefined)
+      throw new LcmError("invalid", `${file} lacks the token ${token}: only WordPiece vocabularies are supported`);
     return id;
   };
   const [unknown, opening, closing] = [special("[UNK]"), special("[CLS]"), special("[SEP]")];

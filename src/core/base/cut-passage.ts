@@ -31,7 +31,7 @@ export function cutPassage(text: string, match: TextRange, tokensMax: number): T
   return null;
 }
 
-/** More than in any language: a longer text cannot fit, so it is not counted. */
+/** No language has longer tokens on average. A text with more characters cannot fit, so its tokens need not be counted. */
 const charactersPerTokenMax = 8;
 
 const fits = (text: string, range: TextRange, tokensMax: number): boolean =>

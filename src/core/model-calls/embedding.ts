@@ -42,7 +42,7 @@ function problemOf(vectors: readonly Float32Array[], texts: number, dims: number
   return isEmpty ? "returned a vector without numbers" : null;
 }
 
-/** The signs of a vector, filled up to whole words. Never all zeros, which stand for no vector. */
+/** The signs of a vector, padded to whole words. Never all zeros: zeros mean that there is no vector. */
 export function toBits(vector: Float32Array): Uint8Array {
   const bits = new Uint8Array(4 * Math.ceil(vector.length / 32));
   for (const [at, value] of vector.entries()) if (value > 0) bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));

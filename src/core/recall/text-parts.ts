@@ -57,7 +57,7 @@ function endsOf(text: string, tokensMax: number): readonly TextRange[] {
 const fits = (text: string, tokensMax: number): boolean =>
   text.length <= tokensMax * charactersPerTokenMax && estimateTokens(text) <= tokensMax;
 
-/** More than in any language: a longer text cannot fit, so it is not counted. */
+/** No language has longer tokens on average. A text with more characters cannot fit, so its tokens need not be counted. */
 const charactersPerTokenMax = 16;
 
 /** Where the words occur as they are written; if nowhere, where most of them are together. */

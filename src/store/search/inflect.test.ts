@@ -24,7 +24,7 @@ describe("a query in German, French or Spanish", () => {
     assert.deepEqual(words("Quelle est la couleur de la porte ?"), ["couleur", "porte"]);
   });
 
-  it("is told from an English one by its letters and function words", () => {
+  it("differs from an English one by its letters and function words", () => {
     for (const pattern of [
       "where is the invoice",
       "die casting of the part",
