@@ -36,7 +36,7 @@ export async function readTurns(path: string): Promise<readonly Turn[]> {
   const { lines } = await openTranscript({ path, bytes: (await stat(path)).size, isFound: false });
   const recognised = await recogniseTranscript(lines);
   const turns: Incoming[][] = [];
-  for await (const { position, ...line } of recognised ?? []) {
+  for await (const { position, ...line } of recognised?.lines ?? []) {
     const now = msToTimestamp(0);
     const read =
       "text" in line ? readTranscriptLine(line.text, position, now) : readTranscriptValue(line.value, position, now);

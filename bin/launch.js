@@ -30,9 +30,10 @@ const versionTimeoutMs = 10000;
  *
  * @param {string} mainPath a module that exports `main(argv): Promise<number>`
  * @param {readonly string[]} argv
+ * @param {(why: string) => void} onMissing says that there is no Node that will do
  * @returns {Promise<void>}
  */
-export async function launch(mainPath, argv) {
+export async function launch(mainPath, argv, onMissing = refuse) {
   if (isGoodEnough(process.versions.node)) {
     delete process.env[guard];
     rememberCompiled(mainPath);
@@ -44,7 +45,7 @@ export async function launch(mainPath, argv) {
   const found = process.env[guard] ? [] : findNodes(process.env);
   const good = found.find((node) => isGoodEnough(node.version));
   if (good) await startAgain(good.path);
-  else refuse(explainMissing(found));
+  else onMissing(explainMissing(found));
 }
 
 /**
@@ -64,14 +65,15 @@ function rememberCompiled(mainPath) {
 }
 
 /**
- * The command line's main module: the sources in a checkout, so that a forgotten build is never what runs; the built
- * one where the package is installed, which has no sources.
+ * A program's main module, the command line's by default: the sources in a checkout, so that a forgotten build is never
+ * what runs; the built one where the package is installed, which has no sources.
  *
+ * @param {string} name
  * @returns {string}
  */
-export function mainPath() {
-  const source = join(packageRoot(), "src", "cli", "main.ts");
-  return existsSync(source) ? source : join(packageRoot(), "dist", "cli", "main.js");
+export function programPath(name = "cli/main") {
+  const source = join(packageRoot(), "src", `${name}.ts`);
+  return existsSync(source) ? source : join(packageRoot(), "dist", `${name}.js`);
 }
 
 /**

@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { launch, mainPath, tuiArguments } from "./launch.js";
+import { launch, programPath, tuiArguments } from "./launch.js";
 
-void launch(mainPath(), tuiArguments(process.argv.slice(2)));
+void launch(programPath(), tuiArguments(process.argv.slice(2)));

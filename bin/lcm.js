@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { launch, mainPath } from "./launch.js";
+import { launch, programPath } from "./launch.js";
 
-void launch(mainPath(), process.argv.slice(2));
+void launch(programPath(), process.argv.slice(2));

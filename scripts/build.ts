@@ -10,6 +10,7 @@ import { isBuiltin } from "node:module";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
 import packageJson from "../package.json" with { type: "json" };
+import { writePages } from "./pages.ts";
 import { bundledPackages, bundling, dependenciesMarkdown, licencesText } from "./dependencies.ts";
 
 rmSync("dist", { recursive: true, force: true });
@@ -28,7 +29,8 @@ for (const [path, folder] of [
   ["dist/hosts/openclaw/plugin.js", "../.."],
 ] as const)
   writeFileSync(path, `import "${folder}/needed-node.js";\n${readFileSync(path, "utf8")}`);
-const packages = bundledPackages(metafile);
+const pages = await writePages();
+const packages = bundledPackages({ ...metafile, outputs: { ...metafile.outputs, ...pages.metafile.outputs } });
 writeFileSync("dist/LICENSES.txt", licencesText(packages));
 writeFileSync("docs/dependencies.md", dependenciesMarkdown(packages));
 
@@ -50,15 +52,18 @@ const wrong = [
 ];
 for (const line of wrong) console.error(line);
 const bytes = outputs.reduce((sum, [, output]) => sum + output.bytes, 0);
-console.log(`dist: ${outputs.length} files, ${(bytes / 1e6).toFixed(1)} MB; types in ${types.size}`);
+const pagesKb = (pages.gzipBytes / 1e3).toFixed(0);
+console.log(
+  `dist: ${outputs.length} files, ${(bytes / 1e6).toFixed(1)} MB; types in ${types.size}; pages ${pagesKb} kB compressed`,
+);
 process.exitCode = wrong.length > 0 ? 1 : 0;
 
 /** The paths under bin, exports and the host's entries, in whatever form, and the command line's main. */
 function promisedFiles(manifest: typeof packageJson): readonly string[] {
   const leaves = (value: unknown): readonly string[] =>
     typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
-  const { bin, exports, openclaw } = manifest;
-  return ["dist/cli/main.js", ...[bin, exports, openclaw.extensions].flatMap(leaves)];
+  const { bin, exports, openclaw, pi } = manifest;
+  return ["dist/cli/main.js", ...[bin, exports, openclaw.extensions, pi.extensions].flatMap(leaves)];
 }
 
 /** All types that one file leads to, each with the names of packages that it imports. */

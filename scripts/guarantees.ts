@@ -26,12 +26,13 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     11: "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
   },
   "The model gets a valid prompt within budget": {
-    12: "**Never over budget**: a prompt has no more tokens than the budget of the turn's first call, minus what the turn has added since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported; the newest user turn survives.",
+    12: "**Never over budget**: a prompt has no more tokens than the budget of the turn's first call, minus what the turn has added since. When even the fresh tail does not fit, it is cut by a fixed rule, and the cut is reported. The newest user message is always shown, in the user's own words, also when it is folded or evicted; only a large one is shortened.",
     13: "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; a result is never invented when the real row exists; roles are as the provider requires. Fuzz tests cover orders, delays, evictions and mid-session provider switches.",
     14: "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
     15: "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. Nothing before the tail contains the current time or text that changes with each turn.",
     16: "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and rather too high than too low on JSON, logs and base64.",
     17: "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
+    35: "**What the model saw can be shown.** Our part of every prompt is recorded, and rebuilt to the byte, which a recorded hash proves, unless something in it was forgotten or deleted, the host put something else in its place, or another version rendered it; then it says which and why.",
     36: "**Standing instructions stay in the prompt**: what a user said for good is repeated after its summaries, verbatim and within its budget, when the message is folded or evicted. Nothing but users' own words is ever pinned by itself.",
   },
   "Summaries are safe and bounded": {
@@ -58,6 +59,8 @@ const promises: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     30: "**A power cut loses nothing**: content is durable before the row that refers to it, in ingest, backup, restore, archive and adoption. A lost commit is repeated from the host's transcript, or was durable before the call returned.",
     31: "**A backup is whole or is not one**: a restore verifies it before it touches anything, and an incomplete one never takes the place of a whole one.",
     32: "**Credentials and conversations go only to the configured host**: redirects are never followed, and answers are read up to a cap.",
+    38: "**An adapter never breaks its agent**: whatever fails on our side, the agent goes on as if we were not there, and what was missed is stored later.",
+    41: "**The explorer answers only who has its link, and only reads** unless it was started with `--write`: other programs, other pages and other host names are refused; nothing in a conversation runs in it or makes it load anything.",
     33: "**Damage is noticed**: every stored text has a checksum that `lcm doctor`, an export and a restore verify.",
   },
 };

@@ -90,4 +90,6 @@ export const licences: Readonly<Record<string, Licence>> = {
   "fast-deep-equal": mit("2017 Evgeny Poberezkin"),
   "fast-uri": ofFastUri,
   "json-schema-traverse": mit("2017 Evgeny Poberezkin"),
+  "pg-types": mit("2014 Brian M. Carlson"),
+  pgpass: mit("2013-2016 Hannes Hörl"),
 };

@@ -15,8 +15,10 @@ const folders: Readonly<Record<string, string>> = {
   "core/summarize": "From source text to the text of a summary, with a model or without one.",
   "core/compaction": "What to fold, when, and how far to go.",
   "core/assembly": "From a stored context to the messages of a prompt, within a budget.",
+  "core/seen": "What the model saw: records of prompts, rebuilt, compared and counted.",
   "core/recall": "Recall: grep, describe, expand, recent, ask; who may read what.",
   "core/recall/map": "Reading everything: the same question about every message, and answers with exact counts.",
+  "core/recall/passages": "What a search shows of the messages that it found.",
   "core/maintenance": "What operators do: inspect, fix, rewrite, repair, dissolve, transplant, prune, forget, undo.",
   store: "The database: the only folder with SQL. Every operation is a script.",
   "store/content": "Where large content is kept.",
@@ -28,15 +30,27 @@ const folders: Readonly<Record<string, string>> = {
   "store/journal": "Changes by operators: recorded row by row, read back, undone.",
   "store/maintenance": "The operators' operations on rows.",
 
+  "store/postgres": "PostgreSQL, for several machines. Not offered to users yet: only its tests open it.",
+  "store/transfer": "Rows on their way from one database to another: archives, merging, moves.",
   "store/sqlite": "SQLite: connection, schema, threads, backups, archives.",
   "store/sqlite/backups": "Backing up, and restoring what was backed up.",
   "store/sqlite/versions": "Upgrades from one schema version to the next.",
+  "store/foreign": "Databases of other programs, only read.",
   "store/adopt": "Databases of the older program, converted in place.",
   models: "Language model providers: which model, its credentials, the calls.",
   "agent-tools": "The tools an agent calls, defined once as data.",
   mcp: "The MCP server.",
   format: "Text for people: tables, bars, plans, findings. Shared by the command line and the terminal UI.",
+  operator:
+    "What a person does in the terminal UI and the explorer: reading, planning changes, applying what was planned.",
   tui: "The terminal UI: a stack of layers, each a state with pure `update` and `draw`.",
+  web: "The explorer in the browser: its server, and the contract between server and pages.",
+  "web/contract": "What the server answers, view by view: types only.",
+  "web/pages": "The explorer's pages, which run in a browser.",
+  "web/pages/parts": "Parts of several views: dialogs for changes, plots, comparisons.",
+  "web/pages/text": "Stored text as elements: Markdown, code, results, a summary aligned with its sources.",
+  "web/pages/timeline": "The timeline: layers, camera, drawing, gestures and keys.",
+  "web/pages/views": "One file per view.",
   "tui/widgets": "Lists, panes, fields and boxes.",
   "tui/dialogs": "Dialogs: plans, targets, texts.",
   "tui/dialogs/rewrite": "The dialog that rewrites summaries: plan, draft, review, apply.",
@@ -49,11 +63,22 @@ const folders: Readonly<Record<string, string>> = {
   "tui/ask": "Screen: the answer to a question.",
   "tui/status": "Screen: status.",
   "tui/history": "Screen: changes, and undoing them.",
+  "tui/prompts": "What the model saw, turn by turn.",
   "tui/transcripts": "Screen: session files to import.",
   cli: "The command line `lcm`.",
   "cli/commands": "One file per command; shared parts start with an underscore.",
   "cli/demo": "The demo's conversation and its check.",
+  "cli/setup": "Connecting the agents of this machine, and taking that back.",
+  "hosts/shared/rows": "What hosts write, row by row: which is a message, a note, or kept whole. Pure.",
   "hosts/openclaw": "The OpenClaw plugin.",
+  "hosts/pi": "The Pi extension.",
+  "hosts/shared": "What every host needs: the engine, reading on in a transcript, the companion.",
+  "hosts/claude-code": "Claude Code, as a companion.",
+  "hosts/codex": "Codex, as a companion.",
+  "hosts/opencode": "The OpenCode plugin; its engine is in a side process.",
+  "hosts/companion": "The hook of Claude Code and Codex, and what it leaves to the background.",
+  proxy: "The proxy between any agent and its model.",
+  "proxy/wires": "The formats of model providers: what the elements of a request are, and how an answer comes.",
   "": "The library's entry point and the package itself.",
 };
 
@@ -66,7 +91,7 @@ export function firstSentence(source: string): string | null {
 }
 
 export function mapMarkdown(root: string): string {
-  const paths = globSync("**/*.ts", { cwd: join(root, "src") })
+  const paths = globSync("**/*.{ts,tsx}", { cwd: join(root, "src") })
     .map((path) => path.replaceAll("\\", "/"))
     .filter((path) => !/\.(test|d)\.ts$/.test(path))
     .toSorted();
@@ -91,7 +116,7 @@ ${sections.join("\n\n")}
 function row(root: string, path: string): string {
   const sentence = firstSentence(readFileSync(join(root, "src", path), "utf8"));
   if (sentence === null) throw new Error(`src/${path} does not begin with a comment that says what it does`);
-  return `| [${posix.basename(path, ".ts")}](../src/${path}) | ${sentence.replaceAll("|", "\\|")} |`;
+  return `| [${posix.basename(path).replace(/\.tsx?$/, "")}](../src/${path}) | ${sentence.replaceAll("|", "\\|")} |`;
 }
 
 /** A page with each sample replaced by the code it names: `<!-- sample: path name -->`, a code block, `<!-- end -->`. */

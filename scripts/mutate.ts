@@ -1,10 +1,11 @@
 /**
- * Mutation testing (`npm run mutate`): changes src/core and src/store in one place at a time, and checks that a test
- * fails. Not part of `npm test`, because it takes hours; docs/mutation.md has the results.
+ * Mutation testing (`npm run mutate`): changes src/core, src/store or src/proxy in one place at a time, and checks that a
+ * test fails. Not part of `npm test`, because it takes hours; docs/mutation.md has the results.
  *
  *     npm run mutate -- --sample 800 --seed 1 --json mutants.json   a sample, stratified over the files;
  *                                                                   three times as many of those named by --dense
  *     npm run mutate -- src/core/compaction/choose-runs.ts          all mutants of the named files
+ *     npm run mutate -- src/proxy/align.ts                          the same of the proxy, with the proxy's tests
  *     npm run mutate -- --json mutants.json --resume                undecided mutants, and survivors at the cap
  *     npm run mutate -- --json mutants.json --retry                 the survivors again, after new tests
  *
@@ -55,6 +56,8 @@ const { values: options, positionals: paths } = parseArgs({
   },
 });
 const root = resolve(options.root);
+/** The proxy has tests of its own; the others are not run for it. */
+const isProxy = paths.length > 0 && paths.every((path) => path.startsWith("src/proxy"));
 /** Prose, types and schema tables have no behaviour to mutate; other tests check them. */
 const leftOut = ["**/*.test.ts", "**/prompts.ts", "**/settings-pages.ts", "**/schema.ts", "**/ports.ts"];
 /** Elapsed time, on a machine that may be busy. */
@@ -126,7 +129,7 @@ function copyTree(): string {
  * too.
  */
 function chooseMutants(): Trial[] {
-  const files = globSync("src/{core,store}/**/*.ts", { cwd: root, exclude: leftOut })
+  const files = globSync(isProxy ? "src/proxy/**/*.ts" : "src/{core,store}/**/*.ts", { cwd: root, exclude: leftOut })
     .filter((file) => paths.length === 0 || paths.some((path) => file.startsWith(path)))
     .toSorted();
   const all = files.map((file) => mutantsOf(file, readFileSync(join(root, file), "utf8")));
@@ -145,9 +148,10 @@ async function cover(): Promise<void> {
   const [copy] = copies;
   if (copy === undefined) return;
   const reached = new Map(trials.map((trial) => [trial, new Set<string>()]));
-  const files = globSync(["src/{core,store,agent-tools}/**/*.test.ts", "test/simulation/*.test.ts"], {
-    cwd: copy,
-  }).toSorted();
+  // Without the tests of faults: one of them mounts a disk.
+  const proxys = ["src/proxy/**/*.test.ts", "test/proxy/!(faults).test.ts"];
+  const cores = ["src/{core,store,agent-tools}/**/*.test.ts", "test/simulation/*.test.ts"];
+  const files = globSync(isProxy ? proxys : cores, { cwd: copy }).toSorted();
   for (const [at, name] of files.entries()) {
     process.stdout.write(`\r\x1b[Kcovering ${at + 1}/${files.length} ${name}`);
     const args = name.startsWith("test/simulation") ? ["--test-name-pattern=lives of", name] : [name];

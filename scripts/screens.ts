@@ -1,14 +1,18 @@
 /**
- * Writes screens of the terminal UI into the README and its guide (`npm run screens`). A robot walks through the
- * database of `lcm demo` with a fixed clock and fixed ids; a test fails when the pages no longer match.
+ * Writes screens of the terminal UI into its guide, and draws one as a picture for the README (`npm run screens`). A
+ * robot walks through the database of `lcm demo` with a fixed clock and fixed ids; a test fails when they no longer
+ * match. Pictures of the explorer are taken by a real browser, where it runs.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeDemoDatabase } from "../test/support/demo-database.ts";
+import { withoutBrowser } from "../test/support/platform.ts";
 import { portOver, startRobot } from "../test/support/robot.ts";
 import type { Robot } from "../test/support/robot.ts";
+import { drawPicture } from "./screen-picture.ts";
+import { takePictures } from "./web-screens.ts";
 
 const columns = 100;
 
@@ -58,58 +62,87 @@ const walk: readonly {
   },
 ];
 
-export interface Screen {
-  readonly title: string;
-  /** Its heading and text on a page. */
-  readonly section: string;
+export interface Screens {
+  /** The heading and text of each on a page. */
+  readonly sections: readonly string[];
+  /** The one that is pictured, as SVG. */
+  readonly picture: string;
 }
 
-export async function drawScreens(): Promise<readonly Screen[]> {
+/** The screen that shows most of what this is. */
+const isPictured = (title: string): boolean => title.startsWith("Summaries");
+
+export async function drawScreens(): Promise<Screens> {
   const folder = mkdtempSync(join(tmpdir(), "lcm-screens-"));
   try {
     const path = join(folder, "lcm.db");
     const now = await makeDemoDatabase(path);
-    const screens: Screen[] = [];
-    for (const { title, rows, sees, go } of walk) {
-      const port = { ...portOver(path), path: "~/.openclaw/lcm.db" };
-      const robot = startRobot(port, { columns, rows, now });
-      await robot.sees("1,487");
-      await go(robot);
-      await robot.sees(sees);
-      await robot.settled();
-      const lines = robot.lines().map((line) => line.trimEnd());
-      screens.push({ title, section: `${title}:\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n` });
-      await robot.end();
-      await port.close();
+    const sections: string[] = [];
+    let picture = "";
+    for (const screen of walk) {
+      const { title, rows } = screen;
+      const { text } = await show(screen, { path, now, colour: false });
+      sections.push(`${title}:\n\n\`\`\`text\n${text}\n\`\`\`\n`);
+      if (!isPictured(title)) continue;
+      const coloured = await show(screen, { path, now, colour: true });
+      picture = await drawPicture(coloured.written, { columns, rows }, "Summaries in the terminal UI");
     }
-    return screens;
+    return { sections, picture };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+async function show(
+  { rows, sees, go }: (typeof walk)[number],
+  { path, now, colour }: { readonly path: string; readonly now: string; readonly colour: boolean },
+): Promise<{ readonly text: string; readonly written: string }> {
+  const port = { ...portOver(path), path: "~/.openclaw/lcm.db" };
+  const robot = startRobot(port, { columns, rows, now, colour });
+  await robot.sees("1,487");
+  await go(robot);
+  await robot.sees(sees);
+  await robot.settled();
+  const shown = {
+    text: robot
+      .lines()
+      .map((line) => line.trimEnd())
+      .join("\n"),
+    written: robot.written(),
+  };
+  await robot.end();
+  await port.close();
+  return shown;
+}
+
 const repository = join(import.meta.dirname, "..");
 const [begin, end] = ["<!-- screens: made by `npm run screens` -->", "<!-- end of screens -->"];
 
-/** Which screens a page shows: the README the most telling, the guide all of them. */
-const pages: readonly { readonly path: string; readonly shows: (title: string) => boolean }[] = [
-  { path: "README.md", shows: (title) => /^Summaries|^What the model sees/.test(title) },
-  { path: "docs/guides/terminal.md", shows: () => true },
-];
+const guide = "docs/guides/terminal.md";
+const picturePath = "docs/pictures/terminal.svg";
 
-/** Every page that shows screens, as it is and as it should be. */
-export function pagesWith(
-  screens: readonly Screen[],
-): readonly { readonly path: string; readonly is: string; readonly should: string }[] {
-  return pages.map(({ path, shows }) => {
-    const is = readFileSync(join(repository, path), "utf8").replaceAll("\r\n", "\n");
-    const [from, to] = [is.indexOf(begin), is.indexOf(end)];
-    if (from === -1 || to < from) throw new Error(`${path} has no place for the screens`);
-    const sections = screens.filter(({ title }) => shows(title)).map(({ section }) => section);
-    return { path, is, should: `${is.slice(0, from + begin.length)}\n\n${sections.join("\n")}\n${is.slice(to)}` };
-  });
+/** Every file that shows screens, as it is and as it should be. */
+export function filesWith({ sections, picture }: Screens): readonly {
+  readonly path: string;
+  readonly is: string;
+  readonly should: string;
+}[] {
+  const read = (path: string): string => {
+    const full = join(repository, path);
+    return existsSync(full) ? readFileSync(full, "utf8").replaceAll("\r\n", "\n") : "";
+  };
+  const is = read(guide);
+  const [from, to] = [is.indexOf(begin), is.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`${guide} has no place for the screens`);
+  return [
+    { path: guide, is, should: `${is.slice(0, from + begin.length)}\n\n${sections.join("\n")}\n${is.slice(to)}` },
+    { path: picturePath, is: read(picturePath), should: picture },
+  ];
 }
 
 if (import.meta.main) {
-  for (const { path, should } of pagesWith(await drawScreens())) writeFileSync(join(repository, path), should);
+  mkdirSync(join(repository, dirname(picturePath)), { recursive: true });
+  for (const { path, should } of filesWith(await drawScreens())) writeFileSync(join(repository, path), should);
+  if (withoutBrowser === false) await takePictures();
+  else console.log(`the pictures of the explorer stay as they are: ${withoutBrowser}`);
 }

@@ -33,6 +33,8 @@ export { chooseEmbedder } from "./models/choose-embedder.ts";
 export type { MadeVectors, MakeVectorsOptions } from "./core/recall/make-vectors.ts";
 export { openSqlite } from "./store/sqlite/store.ts";
 export { openSqliteWorker } from "./store/sqlite/worker.ts";
+export { openStore } from "./store/open.ts";
+export type { OpenStoreOptions } from "./store/open.ts";
 export { adopt } from "./store/adopt/adopt.ts";
 export type { Tool, ToolContext, ToolResult } from "./agent-tools/define.ts";
 export { tools } from "./agent-tools/all.ts";

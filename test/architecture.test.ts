@@ -58,6 +58,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
       "summarize",
       "compaction",
       "assembly",
+      "seen",
       "recall",
       "maintenance",
       "lcm.ts",
@@ -68,6 +69,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
   ...layers(
     "store",
     [
+      "dialect.ts",
       "script.ts",
       "checksums.ts",
       "rows.ts",
@@ -82,10 +84,33 @@ const arrows: Readonly<Record<string, Arrow>> = {
       "maintenance",
       "operations.ts",
       "stored-files.ts",
+      "forgetting.ts",
+      "transfer",
       "sqlite",
     ],
     ["core", node],
   ),
+  // As SQLite, which it never sees; the driver is loaded when a database is opened.
+  "store/postgres": {
+    to: [
+      "core",
+      ...["dialect", "script", "rows", "ownership", "operations", "stored-files", "forgetting"].map(
+        (n) => `store/${n}.ts`,
+      ),
+      ...["content", "search", "conversation", "transfer"].map((name) => `store/${name}`),
+      node,
+    ],
+    later: [packages],
+  },
+  // Chooses the store by where the database is, and gives a server what only files can do.
+  "store/open.ts": { to: ["core"], later: ["store/sqlite", "store/postgres", "store/transfer", "store/content"] },
+  "store/open-move.ts": {
+    to: ["core", "store/open.ts"],
+    later: ["store/sqlite", "store/postgres", "store/transfer", node],
+  },
+  // Databases of other programs.
+  "store/foreign": { to: ["core", "store/sqlite", node] },
+  "store/lease.ts": { to: ["store/sqlite", node] },
   "store/adopt": { to: ["core", "store", node] },
   // The thread adopts a database of the older program before it opens it.
   "store/sqlite/thread.ts": { to: ["core", "store", node] },
@@ -96,18 +121,60 @@ const arrows: Readonly<Record<string, Arrow>> = {
   "agent-tools": { to: ["core", packages] },
   format: { to: ["core", node, packages] },
   mcp: { to: ["core", "agent-tools", node, packages] },
-  tui: { to: ["core", "format", "agent-tools", node, packages] },
-  "hosts/openclaw": { to: ["core", "agent-tools", "format", node, packages] },
+  operator: { to: ["core", "format", node] },
+  tui: { to: ["core", "format", "operator", "agent-tools", node, packages] },
+  "web/contract": { to: ["core", "format"] },
+  "web/contract.ts": { to: ["core", "format", "web/contract"] },
+  web: { to: ["core", "format", "operator", "web/contract", "web/contract.ts", node, packages] },
+  // Run in browsers.
+  "web/pages": { to: ["core", "format", "web/contract", "web/contract.ts", packages] },
+  proxy: { to: ["core", "hosts/shared", "hosts/shared/rows", node] },
+  "hosts/shared/rows": { to: ["core"] },
+  "hosts/shared": { to: ["core", "agent-tools", "format", "hosts/shared/rows", node] },
+  // Chooses the store and the models of an engine, for whichever host.
+  "hosts/shared/open-runtime.ts": {
+    to: ["core", "hosts/shared", "models/openclaw-files.ts", node],
+    later: ["store/open.ts", "models"],
+  },
+  "hosts/openclaw": { to: ["core", "agent-tools", "format", "hosts/shared", node, packages] },
   "hosts/openclaw/cli.ts": { to: ["core", "cli/commands", node], later: ["cli/context.ts", packages] },
   "hosts/openclaw/plugin.ts": {
-    to: ["core", "agent-tools", "hosts/openclaw", "package.ts", "models/openclaw-files.ts", node],
-    later: ["store/sqlite", "models", packages],
+    to: ["core", "agent-tools", "hosts/openclaw", "hosts/shared", "package.ts", "models/openclaw-files.ts", node],
+    later: ["store/open.ts", "models", packages],
   },
-  cli: { to: ["core", "agent-tools", "format", "package.ts", node, packages] },
+  "hosts/opencode": { to: ["core", "hosts/shared", node] },
+  "hosts/opencode/plugin.ts": { to: ["core", "hosts/opencode", "hosts/shared", "package.ts", node] },
+  "hosts/claude-code": { to: ["core", "hosts/shared", "hosts/shared/rows", node] },
+  "hosts/codex": { to: ["core", "hosts/shared", "hosts/shared/rows", node] },
+  // One hook serves both. It is a process per turn of a host, so it opens the store in its own thread, at once.
+  "hosts/companion": {
+    to: [
+      "core",
+      "hosts/claude-code",
+      "hosts/codex",
+      "hosts/shared",
+      "models/openclaw-files.ts",
+      "store/lease.ts",
+      "store/sqlite",
+      node,
+    ],
+    later: ["models", "store/open.ts"],
+  },
+  cli: { to: ["core", "agent-tools", "format", "hosts/shared", "package.ts", node, packages], later: ["proxy"] },
+  "hosts/pi": { to: ["core", "hosts/shared", node] },
+  "hosts/pi/extension.ts": { to: ["core", "hosts/pi", "hosts/shared", "package.ts", node] },
   "cli/open.ts": { to: ["core", "store", "models", "cli", node] },
+  "cli/server-database.ts": { to: ["core", "store/open.ts", "cli", node], later: ["store"] },
   "cli/main.ts": { to: ["core", "cli", "package.ts", node, packages], later: ["tui", "mcp"] },
-  "cli/context.ts": { to: ["core", "format", "cli", "package.ts", node, packages], later: ["tui", "mcp"] },
+  "cli/context.ts": {
+    to: ["core", "format", "cli", "hosts/shared", "package.ts", node, packages],
+    later: ["tui", "mcp"],
+  },
+  "cli/port.ts": { to: ["core", "format", "operator", "cli", node] },
   "cli/tui.ts": { to: ["core", "format", "cli", node], later: ["tui", packages] },
+  "cli/web.ts": { to: ["core", "cli", "package.ts", node], later: ["web"] },
+  "cli/proxy.ts": { to: ["core", "hosts/shared", "proxy", "cli", node] },
+  "cli/serve.ts": { to: ["core", "hosts/shared", "cli"] },
   "cli/demo/run.ts": { to: ["cli/main.ts"] },
   "index.ts": { to: ["core", "store", "models", "agent-tools"] },
   "package.ts": { to: [node] },
@@ -119,8 +186,15 @@ const roots = [
   "cli/context.ts",
   "cli/open.ts",
   "cli/tui.ts",
+  "cli/web.ts",
+  "cli/serve.ts",
+  "cli/proxy.ts",
+  "hosts/opencode/plugin.ts",
   "hosts/openclaw/plugin.ts",
   "hosts/openclaw/cli.ts",
+  "hosts/companion/hook.ts",
+  "hosts/companion/background.ts",
+  "hosts/pi/extension.ts",
 ];
 const linesMax = 500;
 const filesMax = 20;
@@ -166,7 +240,7 @@ const rules: readonly Rule[] = [
         "models/refusal.ts",
         `import type { LanguageModel } from "ai";\nconst { generateText } = await import("ai");`,
       ),
-      file("hosts/openclaw/plugin.ts", `const { open } = await import("../../store/sqlite/worker.ts");`),
+      file("hosts/openclaw/plugin.ts", `const { openPlace } = await import("../../store/open.ts");`),
       file("cli/main.ts", `import type { App } from "../tui/app.ts";\nconst { run } = await import("../tui/run.ts");`),
     ],
   },
@@ -298,7 +372,7 @@ const rules: readonly Rule[] = [
 ];
 
 describe("the architecture", () => {
-  const files = globSync("**/*.ts", { cwd: fileURLToPath(new URL("../src", import.meta.url)) })
+  const files = globSync("**/*.{ts,tsx}", { cwd: fileURLToPath(new URL("../src", import.meta.url)) })
     .map((path) => path.replaceAll("\\", "/"))
     .filter((path) => !isTest(path))
     .map((path) => ({ path, source: readFileSync(new URL(`../src/${path}`, import.meta.url), "utf8") }));

@@ -31,7 +31,7 @@ const programs = {
   /** Waits for a polite signal and exits with status 5; any other signal ends it, and so does a time-out. */
   wait: `export function main() {
     return new Promise((resolve) => {
-      const inVain = setTimeout(() => resolve(9), 20_000);
+      const inVain = setTimeout(() => resolve(9), 120_000);
       process.on("SIGTERM", () => { clearTimeout(inVain); resolve(5); });
       console.log(process.pid);
     });
@@ -185,7 +185,7 @@ function start(node: readonly string[], folder: string, argv: readonly string[],
   const run = spawnSync(command, [...options, program, ...argv], {
     encoding: "utf8",
     env: { PATH: "", ...env },
-    timeout: 30_000,
+    timeout: 300_000,
   });
   return { ...run, told: JSON.parse(run.stdout || "{}") };
 }

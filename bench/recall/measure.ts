@@ -2,7 +2,7 @@
 
 import type { Question, Sample } from "./data.ts";
 import type { Stored, StoredSet } from "./store.ts";
-import type { Way } from "./ways.ts";
+import { evidenceTokens, type Way } from "./ways.ts";
 
 export const cutoffs = [5, 10, 20] as const;
 
@@ -15,7 +15,15 @@ export interface Figures {
   readonly mrr: number;
   /** The share of gold groups with a passage of a message's own text in the tool's answer; null without a tool. */
   readonly evidence: number | null;
+  /** The same within fewer tokens, see `answerTokens`. */
+  readonly evidenceWithin: readonly number[];
+  /** Of the tool's own answer: the share of gold groups with a message that is shown whole, and its mean length. */
+  readonly whole: number;
+  readonly characters: number;
 }
+
+/** Sizes of an answer in tokens at which evidence is measured, beside `evidenceTokens`. */
+export const answerTokens = [300, 450, 600] as const;
 
 /** What one way found for one question. */
 interface Outcome {
@@ -23,6 +31,13 @@ interface Outcome {
   readonly hits: readonly string[];
   /** The share of its gold groups of which the tool shows a passage. */
   readonly shown: number | null;
+  readonly answered: Answered | null;
+}
+
+interface Answered {
+  readonly within: readonly number[];
+  readonly whole: number;
+  readonly characters: number;
 }
 
 export interface Measured {
@@ -53,9 +68,24 @@ async function runWay(way: Way, stored: Stored): Promise<readonly Outcome[]> {
   for (const question of stored.sample.questions) {
     if (way.applies?.(question) === false) continue;
     const hits = await search.hits(question);
-    const passages = await search.shown?.(question);
-    const isShown = (key: string): boolean => hasPassage(texts.get(key) ?? "", passages?.get(key) ?? "");
-    outcomes.push({ question, hits, shown: passages === undefined ? null : shareOf(question.gold, isShown) });
+    const { shown } = search;
+    const evidence = async (tokens: number): Promise<number> => {
+      const passages = (await shown?.(question, tokens))?.texts;
+      return shareOf(question.gold, (key) => hasPassage(texts.get(key) ?? "", passages?.get(key) ?? ""));
+    };
+    const within = async (): Promise<Answered> => {
+      const answer = await shown?.(question);
+      const shares: number[] = [];
+      for (const tokens of answerTokens) shares.push(await evidence(tokens));
+      const whole = shareOf(question.gold, (key) => answer?.whole.has(key) === true);
+      return { within: shares, whole, characters: answer?.characters ?? 0 };
+    };
+    outcomes.push({
+      question,
+      hits,
+      shown: shown === undefined ? null : await evidence(evidenceTokens),
+      answered: shown === undefined ? null : await within(),
+    });
   }
   return outcomes;
 }
@@ -71,18 +101,22 @@ function hasPassage(message: string, shown: string): boolean {
   return false;
 }
 
-export function figuresOf(outcomes: readonly Pick<Outcome, "question" | "hits" | "shown">[]): Figures {
+export function figuresOf(outcomes: readonly Outcome[]): Figures {
   const reciprocalRank = ({ hits, question }: Outcome): number => {
     const wanted = new Set(question.gold.flat());
     const rank = hits.findIndex((key) => wanted.has(key));
     return rank < 0 ? 0 : 1 / (rank + 1);
   };
   const shown = outcomes.flatMap((each) => each.shown ?? []);
+  const answered = outcomes.flatMap((each) => each.answered ?? []);
   return {
     questions: outcomes.length,
     recall: cutoffs.map((k) => mean(outcomes.map(({ question, hits }) => recallAt(k, question, hits)))),
     mrr: mean(outcomes.map(reciprocalRank)),
     evidence: shown.length === 0 ? null : mean(shown),
+    evidenceWithin: answerTokens.map((_, at) => mean(answered.map(({ within }) => within[at] ?? 0))),
+    whole: mean(answered.map(({ whole }) => whole)),
+    characters: mean(answered.map(({ characters }) => characters)),
   };
 }
 

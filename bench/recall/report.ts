@@ -1,7 +1,7 @@
 /** Writes what was measured: a table of all data sets, one per data set by category, and where a way is below plain BM25. */
 
 import { table } from "../table.ts";
-import { cutoffs, type Figures, type Measured } from "./measure.ts";
+import { answerTokens, cutoffs, type Figures, type Measured } from "./measure.ts";
 import { evidenceTokens } from "./ways.ts";
 import { settings } from "./store.ts";
 
@@ -15,6 +15,12 @@ export function report(measured: readonly Measured[], ways: readonly string[], b
     "## All data sets",
     table(["data set", "way", "questions", ...names], rows),
     ...belowBaseline(measured, ways, baseline),
+    "## What an answer shows",
+    `Evidence within so many tokens. Of the tool's own answer, without a number of tokens: the share of the answers of which a message is shown whole, and its mean length in characters.`,
+    table(
+      ["data set", "way", ...[...answerTokens, evidenceTokens].map(String), "whole", "characters"],
+      measured.flatMap(({ set, figures }) => answerRows(set, figures.get("all"), ways)),
+    ),
     ...measured.flatMap(({ set, figures }) => [
       `## ${set}, by kind of question`,
       table(
@@ -23,6 +29,20 @@ export function report(measured: readonly Measured[], ways: readonly string[], b
       ),
     ]),
   ];
+}
+
+function answerRows(
+  label: string,
+  byWay: ReadonlyMap<string, Figures> | undefined,
+  ways: readonly string[],
+): readonly (readonly string[])[] {
+  return ways.flatMap((way) => {
+    const figures = byWay?.get(way);
+    if (figures === undefined || figures.evidence === null) return [];
+    const { evidenceWithin, evidence, whole, characters } = figures;
+    const length = Math.round(characters).toLocaleString("en");
+    return [[label, way, ...[...evidenceWithin, evidence, whole].map(shown), length]];
+  });
 }
 
 function rowsOf(
@@ -82,8 +102,7 @@ are, each in its own conversation. The figures are percentages:
 
 The ways of searching: *plain BM25* is FTS5's own ranking of the same words over the same texts. *Ours* is \`lcm_grep\` with the question.
 *Ours with also* adds three rewordings of each question, written by a model that saw only the questions; it may know LoCoMo and BEAM, which are
-public, so read the gain there as an upper bound. *Ours with meaning* also compares
-embeddings, made by the local model that \`--embedder\` names; *all together* has both.
+public, so read the gain there as an upper bound. ${meaningWords(parts)}
 
 The data sets: LoCoMo (two people chatting), BEAM (a person working with an assistant), a real session of a coding agent, and the demo.
 Only the demo and its rewordings are part of the project. The ranking was chosen with these conversations in view, so expect less
@@ -93,3 +112,8 @@ covers up to ${leafChunkTokens.toLocaleString("en")} tokens of messages. The ran
 ${parts.join("\n\n")}
 `;
 }
+
+const meaningWords = (parts: readonly string[]): string =>
+  parts.some((part) => part.includes("ours with meaning"))
+    ? "*Ours with meaning* also compares\nembeddings, made by the local model that `--embedder` names; *all together* has both."
+    : "Search by meaning was not measured in\nthis run (`--embedder` names a model); [decision 0042](decisions/0042-meaning-is-optional.md) has earlier figures.";

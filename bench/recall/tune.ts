@@ -20,6 +20,7 @@ const neutral: TurnRules = {
   toolShare: 1,
   pairShare: 0,
   speakerFactor: 1.3,
+  userFactor: 1,
   timeFactor: 1.3,
   callFactor: 1,
   lengthRef: 100,
@@ -35,6 +36,7 @@ const choices: Readonly<Record<keyof TurnRules, readonly number[]>> = {
   toolShare: [0.25, 0.5, 1],
   pairShare: [0, 0.25, 0.5, 1],
   speakerFactor: [1, 1.1, 1.2, 1.3],
+  userFactor: [1, 1.1, 1.25, 1.4],
   timeFactor: [1, 1.15, 1.3],
   callFactor: [0.5, 0.6, 0.8, 1],
   lengthRef: [60, 100, 150],
@@ -144,6 +146,6 @@ function prepare(messages: readonly Message[], question: Question) {
     const best = [...scores.keys()]
       .filter((at) => (scores[at] ?? 0) > 0)
       .sort((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0));
-    return { question, hits: best.slice(0, hitsMax).map((at) => messages[at]?.key ?? ""), shown: null };
+    return { question, hits: best.slice(0, hitsMax).map((at) => messages[at]?.key ?? ""), shown: null, answered: null };
   };
 }

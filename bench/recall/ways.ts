@@ -18,8 +18,16 @@ export interface Way {
 
 export interface Search {
   readonly hits: (question: Question) => readonly string[] | Promise<readonly string[]>;
-  /** The text that the tool shows of each message within `evidenceTokens`, by key; undefined if there is no tool. */
-  readonly shown?: (question: Question) => Promise<ReadonlyMap<string, string>>;
+  /** What the tool answers within a number of tokens, or within its own; undefined if there is no tool. */
+  readonly shown?: (question: Question, tokenCap?: number) => Promise<Answer>;
+}
+
+export interface Answer {
+  /** The text that is shown of each message, by key. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** The keys of messages that are shown whole. */
+  readonly whole: ReadonlySet<string>;
+  readonly characters: number;
 }
 
 export const hitsMax = 50;
@@ -57,24 +65,28 @@ const byTool = (
         });
         return hits.map((hit) => (hit.kind === "message" ? (keys.get(hit.id) ?? "") : ""));
       },
-      async shown(question) {
-        const args = { pattern: question.question, mode: "full_text", tokenCap: evidenceTokens, ...asked(question) };
+      async shown(question, tokenCap) {
+        const cap = tokenCap === undefined ? {} : { tokenCap };
+        const args = { pattern: question.question, mode: "full_text", ...cap, ...asked(question) };
         const { details, text, isError } = await grepTool.run(args, { lcm, reader: { conversation, policy: "own" } });
         if (isError) throw new Error(text);
-        return shownIn(details, names);
+        return { ...shownIn(details, names), characters: text.length };
       },
     };
   },
 });
 
-function shownIn(details: unknown, names: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+function shownIn(details: unknown, names: ReadonlyMap<string, string>): Omit<Answer, "characters"> {
   const shown = new Map<string, string>();
+  const whole = new Set<string>();
   for (const part of [...list(field(details, "passages")), ...list(field(details, "matches"))]) {
     const key = names.get(textOf(part, "id"));
     const text = textOf(part, "text") || textOf(part, "snippet");
-    if (key !== undefined) shown.set(key, `${shown.get(key) ?? ""}\n${text}`);
+    if (key === undefined) continue;
+    shown.set(key, `${shown.get(key) ?? ""}\n${text}`);
+    if (field(part, "isWhole") === true) whole.add(key);
   }
-  return shown;
+  return { texts: shown, whole };
 }
 
 export const ours = byTool("ours", () => ({}));

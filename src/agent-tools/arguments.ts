@@ -192,7 +192,8 @@ export const shownTokenCap = tokenCapOf(
 export const conversationId = {
   type: "integer",
   minimum: 1,
-  description: "Read only this conversation, by its number in lcm_grep results. Default: your whole session.",
+  description:
+    "Read only this conversation, by its number in lcm_grep results. Default: your whole session or project.",
 } as const satisfies Parameter;
 
 export const allConversations = {
@@ -205,7 +206,7 @@ export const textOf = (description: string) =>
   ({ type: "string", minLength: 1, description }) as const satisfies Parameter;
 
 export const since = textOf(
-  "Include only what was said at or after this time or message: 2026-02-17, 2026-02-17T15:30 (UTC, or with an offset), yesterday, tuesday, 2h or 7d (ago), msg_1-42 (only its conversation).",
+  "Include only what was said at or after this time or message: 2026-02-17, 2026-02-17T15:30 (UTC, or with an offset), yesterday, tuesday, last week, 2h or 7d (ago), msg_1-42 (only its conversation).",
 );
 
 export const after = textOf("Like since, but without the message itself: msg_1-42 for what came after it.");

@@ -88,7 +88,9 @@ function checkAudience({ name, audience }: ToolFacts, { grant }: ToolContext): v
     });
   }
   if (grant !== undefined && audience === "agent") {
-    throw new LcmError("denied", `${name} is not available to a delegate`, { hint: "call lcm_expand or lcm_describe" });
+    throw new LcmError("denied", `${name} is not available to a delegate`, {
+      hint: "call lcm_grep, lcm_expand or lcm_describe",
+    });
   }
 }
 

@@ -12,10 +12,10 @@ import type { Manifest, ManifestRow } from "../core/model/store.ts";
 import { parseRoles } from "../core/recall/span.ts";
 import { reachOf, type ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
-import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
-import { heading, markLine, quoteName } from "./text.ts";
+import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
+import { createClock, heading, markLine, meantDays, quoteName } from "./text.ts";
 import { defineTool, withinGrant, type ToolContext, type ToolResult } from "./define.ts";
-import { formatRange, wallTime } from "../core/base/time.ts";
+import { formatRange } from "../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 
 export const describeTool = defineTool({
@@ -48,11 +48,16 @@ export const describeTool = defineTool({
       fromLine: { type: "integer", minimum: 1, description: "For a file: start at this line, counted from 1." },
       toLine: { type: "integer", minimum: 1, description: "For a file: stop after this line." },
       maxBytes: { type: "integer", minimum: 1, description: "For a file: return at most this many bytes." },
-      tokenCap: shownTokenCap,
+      tokenCap: tokenCapOf(
+        "Return at most this many tokens of stored text. Default: 900 for several messages, otherwise the setting " +
+          "maxExpandTokens (4000).",
+      ),
     },
   },
   async run({ maxBytes, role, ...args }, context) {
-    const tokenCap = args.tokenCap ?? context.lcm.settings.maxExpandTokens;
+    const { maxExpandTokens } = context.lcm.settings;
+    const isOverview = namesSeveral(args) && !/(?:sum|file)_/.test(args.id);
+    const tokenCap = args.tokenCap ?? (isOverview ? Math.min(overviewTokens, maxExpandTokens) : maxExpandTokens);
     const request = {
       ...args,
       ...(maxBytes === undefined ? {} : { bytesMax: maxBytes }),
@@ -67,6 +72,8 @@ export const describeTool = defineTool({
   },
 });
 
+/** Of several messages, the long ones are mostly outputs that nobody asked for. */
+const overviewTokens = 900;
 /** A text that is only slightly longer than asked for is better shown whole than asked for again. */
 const slightlyMore = 1.3;
 
@@ -105,6 +112,8 @@ async function describeAll(lcm: Lcm, request: SeveralRequest): Promise<Several> 
 /** Messages under short headings, in order, with marks between them; other items as they are alone. */
 function severalResult({ items, marks, leftOut, last }: Several, context: ToolContext): Shown {
   const results = items.map((item) => resultOf(item, context));
+  const when = createClock(context.zone ?? "UTC");
+  const isOnce = items.some((item) => item.kind === "message" && item.isOnce);
   const markLines = (isHere: (mark: Mark) => boolean) => marks.filter(isHere).map((mark) => markLine(mark, context));
   const blocks = items.flatMap((item, at) => {
     if (item.kind !== "message") return [results[at]?.text ?? ""];
@@ -116,7 +125,7 @@ function severalResult({ items, marks, leftOut, last }: Several, context: ToolCo
     );
     return [
       ...(isFirst ? markLines((mark) => isIn(mark) && mark.afterSeq === seq - 1) : []),
-      shortMessage(item, context),
+      shortMessage(item, when(item.message), context),
       ...markLines((mark) => isIn(mark) && mark.afterSeq === seq),
     ];
   });
@@ -126,7 +135,13 @@ function severalResult({ items, marks, leftOut, last }: Several, context: ToolCo
   const end = last === null ? [] : [`${messageName(last)} is the last of this conversation.`];
   const none = items.length === 0 && last === null ? ["None of these messages has this role."] : [];
   return {
-    text: [`Times in ${context.zone ?? "UTC"}.`, ...blocks, ...(count === 0 ? [] : [rest]), ...end, ...none].join("\n"),
+    text: [
+      `Times in ${context.zone ?? "UTC"}.${isOnce ? ` ${onceWords}` : ""}`,
+      ...blocks,
+      ...(count === 0 ? [] : [rest]),
+      ...end,
+      ...none,
+    ].join("\n"),
     details: {
       items: results.map(({ details }) => details),
       marks: marks.map((mark) => ({ ...mark })),
@@ -140,10 +155,12 @@ function severalResult({ items, marks, leftOut, last }: Several, context: ToolCo
   };
 }
 
-function shortMessage({ message, ...shortened }: Of<"message">, { zone }: ToolContext): string {
-  const { date, time } = wallTime(message.at, zone ?? "UTC");
+const onceWords = "Lines that an output repeats are shown once; read it by its own id to see them all.";
+
+function shortMessage({ message, ...shortened }: Of<"message">, when: string, context: ToolContext): string {
+  const meant = meantDays(message, shortened.text, context);
   const aside = message.aside === null ? "" : ` (${message.aside === "branch" ? "abandoned branch" : "note"})`;
-  return lines(`${messageName(message.id)} ${message.role} ${date} ${time}${aside}`, partsText(shortened));
+  return lines(`${messageName(message.id)} ${message.role}${when}${aside}${meant}`, partsText(shortened));
 }
 
 type Shown = Omit<ToolResult, "isError">;
@@ -260,7 +277,8 @@ function messageResult(
   const id = messageName(message.id);
   return {
     text: lines(
-      heading(context, { id, what: [role, `${formatCount(tokens)} tokens`], from: at, conversation }),
+      heading(context, { id, what: [role, `${formatCount(tokens)} tokens`], from: at, conversation }) +
+        meantDays(message, shortened.text, context),
       named("Summarised in", coveredBy.slice(0, 1)),
       named("Files", files),
       partsText(shortened),

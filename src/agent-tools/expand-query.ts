@@ -12,7 +12,7 @@ import { quote } from "../core/base/excerpt.ts";
 import { allConversations, also, before, conversationId, since, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
-import { isUnfinished } from "./grep.ts";
+import { grepTool, isUnfinished } from "./grep.ts";
 import { planDetails, reserveMs, tooMuch, within } from "./map.ts";
 import { defineTool, type Tool, type ToolContext } from "./define.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -144,7 +144,7 @@ export async function askWithin(question: Question, context: Omit<ToolContext, "
       ...question,
       signal,
       timeoutMs,
-      tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
+      tools: [expandTool, describeTool, grepTool].map((tool) => forDelegate(tool, context)),
       ...(zone === undefined ? {} : { zone }),
       ...(delegate === undefined ? {} : { delegate }),
       ...(model === undefined ? {} : { model }),

@@ -1,21 +1,77 @@
 /** The tool `lcm_grep`: searches everything stored. "No matches" means that everything was searched. */
 
 import type { Lcm } from "../core/lcm.ts";
-import { messageName, type MessageId } from "../core/model/types.ts";
+import { isSummaryId, messageName, type ConversationId, type MessageId } from "../core/model/types.ts";
 import type { SearchCaveat, SearchHit } from "../core/model/store.ts";
-import { caveatSentence, type GrepRequest, type GrepResult } from "../core/recall/grep.ts";
-import { lastMessage, reachOf, type Reach } from "../core/recall/scope.ts";
+import { queryTerms } from "../core/recall/expand.ts";
+import { caveatSentence, mannerOf, type GrepRequest, type GrepResult } from "../core/recall/grep.ts";
+import { chargesOf, readGranted, type GrantedRead } from "../core/recall/grants.ts";
+import { conversationsWithin, lastMessage, reachOf, type Reach } from "../core/recall/scope.ts";
 import { quote } from "../core/base/excerpt.ts";
-import { estimateTokens } from "../core/base/tokens.ts";
+import { estimateTokens, sumTokens } from "../core/base/tokens.ts";
 import { after, allConversations, also, before, conversationId, role, since, textOf, tokenCapOf } from "./arguments.ts";
+import type { ArgumentsOf, Parameters } from "./arguments.ts";
 import { resolveSpan } from "../core/recall/span.ts";
-import { heading, headingTokensOf, passageGroup, quoteName } from "./text.ts";
-import { defineTool, type ToolContext } from "./define.ts";
+import { heading, headingTokensOf, passagesText, quoteName } from "./text.ts";
+import { defineTool, withinGrant, type ToolContext, type ToolResult } from "./define.ts";
+import type { Read } from "../core/recall/ask-types.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { formatRange } from "../core/base/time.ts";
-import type { Manner, Passage } from "../core/recall/passages.ts";
-import { readPassages, readSummaryParts } from "../core/recall/read-passages.ts";
+import type { Manner, Passage, PassageBudget } from "../core/recall/passages/passages.ts";
+import { readPassages, readSummaryParts } from "../core/recall/passages/read-passages.ts";
+
+const parameters = {
+  type: "object",
+  required: [],
+  properties: {
+    pattern: {
+      type: "string",
+      description:
+        'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains ' +
+        "capitals). Leave it empty to list messages by role, time or place.",
+    },
+    also,
+    mode: {
+      type: "string",
+      enum: ["regex", "full_text"],
+      description:
+        "Use full_text to find words in any of their forms, ranked, or regex to match the pattern exactly. Default: " +
+        "full_text, or regex if the pattern is clearly a regular expression; if that matches nothing, its words.",
+    },
+    scope: {
+      type: "string",
+      enum: ["messages", "summaries", "both", "files"],
+      default: "both",
+      description: "Where to search: messages, summaries, both of these, or files (large texts moved out of messages).",
+    },
+    conversationId,
+    allConversations,
+    role,
+    since,
+    after,
+    before,
+    around: textOf("Include only the 25 messages on either side of this one: msg_1-42."),
+    limit: {
+      type: "integer",
+      minimum: 1,
+      maximum: 200,
+      description:
+        "Return at most this many matches: 3 for long excerpts, more for short ones. Alone, list the newest messages.",
+    },
+    sort: {
+      type: "string",
+      enum: ["recency", "oldest", "relevance", "hybrid"],
+      description:
+        "How to order matches: recency for the last time something was said, oldest for the first time. Default: " +
+        "hybrid (relevance, favouring newer ones) for full_text, otherwise recency.",
+    },
+    tokenCap: {
+      ...tokenCapOf("Limit the result to this many tokens. Default: the setting searchTokens (450)."),
+      minimum: 200,
+    },
+  },
+} as const satisfies Parameters;
 
 export const grepTool = defineTool({
   name: "lcm_grep",
@@ -23,136 +79,121 @@ export const grepTool = defineTool({
   description:
     "Search everything said and done, including what is no longer in your context; pass 2 or 3 other wordings in also. " +
     "Returns the passages that match, each with id, speaker and time, beside the call or question they belong to; " +
-    'lcm_describe reads more around an id. Without pattern it lists messages: { role: "user", since: "tuesday" } for what ' +
-    'the user asked then, { before: "msg_1-42", limit: 3 } for the last things before a message, sort: "oldest" for the first.',
-  audience: "agent",
+    'lcm_describe reads more around an id. With sort: "oldest" and one distinctive word it lists how a value changed, a ' +
+    'line each. Without pattern it lists messages: { role: "user", since: "tuesday" } for what the user asked then, ' +
+    '{ before: "msg_1-42", limit: 3 } for the last things before a message.',
+  audience: "both",
   example: {
     pattern: "why did the database migration fail",
     also: ["migrate schema error rollback", "lock timeout on orders"],
   },
-  parameters: {
-    type: "object",
-    required: [],
-    properties: {
-      pattern: {
-        type: "string",
-        description:
-          'What to search for: words and "quoted phrases", or a regular expression (case-insensitive unless it contains ' +
-          "capitals). Leave it empty to list messages by role, time or place.",
-      },
-      also,
-      mode: {
-        type: "string",
-        enum: ["regex", "full_text"],
-        description:
-          "Use full_text to find words in any of their forms, ranked, or regex to match the pattern exactly. Default: " +
-          "full_text, or regex if the pattern is clearly a regular expression; if that matches nothing, its words.",
-      },
-      scope: {
-        type: "string",
-        enum: ["messages", "summaries", "both", "files"],
-        default: "both",
-        description:
-          "Where to search: messages, summaries, both of these, or files (large texts moved out of messages).",
-      },
-      conversationId,
-      allConversations,
-      role,
-      since,
-      after,
-      before,
-      around: textOf("Include only the 25 messages on either side of this one: msg_1-42."),
-      limit: {
-        type: "integer",
-        minimum: 1,
-        maximum: 200,
-        description:
-          "Return at most this many matches: 3 for long excerpts, more for short ones. Alone, list the newest messages.",
-      },
-      sort: {
-        type: "string",
-        enum: ["recency", "oldest", "relevance", "hybrid"],
-        description:
-          "How to order matches: recency for the last time something was said, oldest for the first time. Default: " +
-          "hybrid (relevance, favouring newer ones) for full_text, otherwise recency.",
-      },
-      tokenCap: {
-        ...tokenCapOf("Limit the result to this many tokens. Default: the setting searchTokens (600)."),
-        minimum: 200,
-      },
-    },
-  },
+  parameters,
   async run(args, context) {
-    const { lcm, signal } = context;
+    const { lcm, grant } = context;
     const { tokenCap = lcm.settings.searchTokens, ...asked } = args;
-    const reach = await reachOf(lcm.store, context.reader, args);
-    const span = await resolveSpan(lcm, asked, { reach, zone: "UTC", prefix: "" });
-    const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
-    const { also, pattern = also?.[0] ?? "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
-    const isList = pattern.trim() === "";
-    const optional = { ...(also && { also }), ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }) };
-    // A number alone asks for the newest messages.
-    const from = isList && args.limit !== undefined ? { afterId: 0 as MessageId } : {};
-    const found = await lcm.grep(
-      { pattern, ...optional, limit, ...from, ...span },
-      { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+    if (grant === undefined)
+      return (await searchWithin(asked, await reachOf(lcm.store, context.reader, args), tokenCap, context)).value;
+    return await readGranted(lcm.store, grant, tokenCap, async (reach, tokensMax) =>
+      searchWithin(asked, withinGrant(reach, args), tokensMax, context),
     );
-    // Summaries beside messages are only named; alone they are what was found.
-    const result = found.hits.length > 0 ? found : { ...found, hits: found.summaries ?? [], summaries: [] };
-    if (result.hits.length === 0) {
-      const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
-      const lines = [
-        await nothingFound(lcm, span.reach, { ...args, ...span }, result.caveats),
-        ...caveats,
-        ...(isList ? [] : otherWays(result, span.reach, context)),
-      ];
-      return { text: sentences(lines), details: detailsOf(result, nothingShown, caveats) };
-    }
-    const order = sort === undefined || (isList && sort !== "oldest") ? defaultOrder(result) : sort;
-    const kind = mode === undefined && result.mode === "regex" && !isList ? " of this regular expression" : "";
-    const isRanked = order === "hybrid" || order === "relevance";
-    const manner = isRanked ? "ranked" : isList || sort !== undefined ? "listed" : "exact";
-    const isReworded = also !== undefined;
-    const frame = { kind, order, manner, tokenCap, isLimitAsked: args.limit !== undefined, isReworded } as const;
-    const longest = frameOf(result, longestShown, frame, context);
-    const reserved = estimateTokens(sentences([longest.head, ...longest.notes])) + (isList ? endTokens : 0);
-    const shown = await showHits(result, { tokens: tokenCap - reserved, manner }, context);
-    const { head, notes } = frameOf(result, shown, frame, context);
-    const end = isList ? await endLine(lcm, shown.passages) : [];
-    return {
-      text: [sentences([head]), ...shown.blocks, ...end, sentences(notes)].filter((part) => part !== "").join("\n"),
-      details: detailsOf(result, shown, notes),
-    };
   },
 });
 
-const endTokens = 8;
+type Asked = Omit<ArgumentsOf<typeof parameters>, "tokenCap">;
 
-/** Says so if a list ends with the last message of its conversation. */
-async function endLine({ store }: Lcm, passages: readonly Passage[]): Promise<readonly string[]> {
+async function searchWithin(
+  asked: Asked,
+  reach: Reach,
+  tokenCap: number,
+  context: ToolContext,
+): Promise<GrantedRead<Omit<ToolResult, "isError">>> {
+  const { lcm, signal } = context;
+  const span = await resolveSpan(lcm, asked, { reach, zone: "UTC", prefix: "" });
+  const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
+  const { also, pattern = also?.[0] ?? "", mode, scope, sort, limit = matchesWithin(tokenCap) } = asked;
+  const isList = pattern.trim() === "";
+  const optional = { ...(also && { also }), ...(mode && { mode }), ...(scope && { scope }), ...(sort && { sort }) };
+  // A number alone asks for the newest messages.
+  const from = isList && asked.limit !== undefined ? { afterId: 0 as MessageId } : {};
+  const found = await lcm.grep(
+    { pattern, ...optional, limit, ...from, ...span },
+    { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+  );
+  // Summaries beside messages are only named; alone they are what was found.
+  const result = found.hits.length > 0 ? found : { ...found, hits: found.summaries ?? [], summaries: [] };
+  if (result.hits.length === 0) {
+    const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
+    const lines = [
+      await nothingFound(lcm, span.reach, { ...asked, ...span }, result.caveats),
+      ...caveats,
+      ...(isList ? [] : otherWays(result, span.reach, context)),
+    ];
+    const details = detailsOf(result, nothingShown, caveats);
+    return { value: { text: sentences(lines), details, read: readOf(nothingShown) }, charges: new Map() };
+  }
+  const order = sort === undefined || (isList && sort !== "oldest") ? defaultOrder(result) : sort;
+  const kind = mode === undefined && result.mode === "regex" && !isList ? " of this regular expression" : "";
+  const manner = mannerOf({ pattern, ...optional }, result.mode);
+  const isReworded = also !== undefined;
+  // Whoever asks for the last time wants to read it first; what only lists messages is read as it was said.
+  const isNewestFirst = sort === "recency" && !isList;
+  const isLimitAsked = asked.limit !== undefined;
+  const frame = { kind, order, manner, isNewestFirst, tokenCap, isLimitAsked, isReworded } as const;
+  const longest = frameOf(result, longestShown, frame, context);
+  const reserved =
+    estimateTokens(sentences([...longest.first, longest.head, ...longest.notes])) + (isList ? endTokens : 0);
+  const words = result.mode === "full_text" ? queryTerms([pattern, ...(also ?? [])].join(" ")) : [];
+  const shown = await showHits(result, { tokens: tokenCap - reserved, manner, isNewestFirst, words }, context);
+  const { first, head, notes } = frameOf(result, shown, frame, context);
+  const end = isList ? await endLine(lcm, span.reach, shown.passages) : [];
+  const text = [sentences([...first, head]), ...shown.blocks, ...end, sentences(notes)]
+    .filter((part) => part !== "")
+    .join("\n");
+  const value = { text, details: detailsOf(result, shown, [...first, ...notes]), read: readOf(shown) };
+  return { value, charges: chargesOf(chargedFor(shown)) };
+}
+
+const chargedFor = ({ passages, parts }: ShownHits) =>
+  [...passages, ...parts].map(({ conversation, text }) => ({ conversation, tokens: estimateTokens(text) }));
+
+/** Summaries that are only named were not read. */
+const readOf = (shown: ShownHits): Read => ({
+  summaries: shown.parts.map(({ id }) => id).filter(isSummaryId),
+  messages: shown.passages.map(({ id }) => id),
+  tokens: sumTokens(chargedFor(shown)),
+});
+
+const endTokens = 24;
+
+/** Says so if a list ends with the last message of its conversation, and if there are others. */
+async function endLine({ store }: Lcm, reach: Reach, passages: readonly Passage[]): Promise<readonly string[]> {
   const shown = passages.at(-1);
   if (shown === undefined || (await lastMessage(store, shown.conversation))?.id !== shown.id) return [];
-  return [`(end of conversation ${shown.conversation})`];
+  const { length } = await conversationsWithin(store, reach);
+  const others = length > 1 ? `; conversationId names another of ${formatCount(length)}` : "";
+  return [`(end of conversation ${shown.conversation}${others})`];
 }
 
 const defaultOrder = ({ mode }: GrepResult) => (mode === "full_text" ? "hybrid" : "recency");
 
 /** As many matches as could be shown in short; more are not asked for. */
-const matchesWithin = (tokenCap: number): number => Math.min(200, Math.max(10, Math.ceil(tokenCap / 25)));
+const matchesWithin = (tokenCap: number): number => Math.min(200, Math.max(10, Math.ceil(tokenCap / 20)));
 
 /** What is shown of a result: blocks of text, and which hits they show. */
 interface ShownHits {
   readonly blocks: readonly string[];
   readonly ids: ReadonlySet<SearchHit["id"]>;
   readonly passages: readonly Passage[];
+  /** Parts of summaries and lines of files. */
+  readonly parts: readonly { readonly id: string; readonly conversation: ConversationId; readonly text: string }[];
 }
 
-const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [] };
+const nothingShown: ShownHits = { blocks: [], ids: new Set(), passages: [], parts: [] };
 
 /** Messages as passages; summaries beside them are only named, since they repeat what messages say. */
 async function showHits(
   { hits, summaries: beside = [] }: GrepResult,
-  { tokens, manner }: { readonly tokens: number; readonly manner: Manner },
+  { tokens, ...order }: Pick<PassageBudget, "tokens" | "manner" | "isNewestFirst" | "words">,
   context: ToolContext,
 ): Promise<ShownHits> {
   const messages = hits.filter(({ kind }) => kind === "message");
@@ -164,18 +205,18 @@ async function showHits(
   const line = named.length === 0 ? "" : summariesLine(named, context);
   const left = tokens - (line === "" ? 0 : estimateTokens(line) + 1);
   const { store } = context.lcm;
-  const textOfGroups = (each: readonly (readonly Passage[])[]) =>
-    each.map((group) => passageGroup(context, group)).join("\n");
-  const budget = { tokens: left, headingTokens: headingTokensOf(hits), manner };
-  const groups = await readPassages(store, messages, budget, (each) => estimateTokens(textOfGroups(each)) + 1);
+  const budget = { tokens: left, headingTokens: headingTokensOf(hits), ...order };
+  const textOfAll = (groups: readonly (readonly Passage[])[]): string => passagesText(context, groups.flat());
+  const groups = await readPassages(store, messages, budget, (each) => estimateTokens(textOfAll(each)) + 1);
   const passages = groups.flat();
   return {
-    blocks: [...groups.map((group) => passageGroup(context, group)), ...(line === "" ? [] : [line])],
+    blocks: [textOfAll(groups), ...(line === "" ? [] : [line])],
     ids: new Set([
       ...passages.flatMap((each) => (each.context ? [] : [each.id, ...each.alike])),
       ...named.map(({ id }) => id),
     ]),
     passages,
+    parts: [],
   };
 }
 
@@ -198,6 +239,7 @@ async function showSummaries(hits: readonly SummaryHit[], tokens: number, contex
     ...nothingShown,
     blocks: parts.map(({ hit, text }) => `${heading(context, summaryHead(hit))}\n${quote(text)}`),
     ids: new Set(parts.map(({ hit }) => hit.id)),
+    parts: parts.map(({ hit: { id, conversation }, text }) => ({ id, conversation, text })),
   };
 }
 
@@ -223,10 +265,13 @@ function showFiles(hits: readonly FileHit[], tokens: number, context: ToolContex
     ...nothingShown,
     blocks: blocks.slice(0, fitting),
     ids: new Set(hits.slice(0, fitting).map(({ id }) => id)),
+    parts: hits.slice(0, fitting).map(({ id, conversation, snippet: text }) => ({ id, conversation, text })),
   };
 }
 
 interface Frame {
+  /** What casts doubt on all matches, to be read before them. */
+  readonly first: readonly string[];
   readonly head: string;
   readonly notes: readonly string[];
 }
@@ -235,6 +280,7 @@ interface Framing {
   readonly kind: string;
   readonly order: keyof typeof orders;
   readonly manner: Manner;
+  readonly isNewestFirst: boolean;
   readonly tokenCap: number;
   readonly isLimitAsked: boolean;
   readonly isReworded: boolean;
@@ -251,15 +297,16 @@ const fewMatches = 3;
 /** The lines around the matches: how many there are and in which order, and what was left out. */
 function frameOf(result: GrepResult, shown: ShownHits, framing: Framing, { zone = "UTC" }: ToolContext): Frame {
   const { hits, caveats } = result;
-  const { kind, order, manner, tokenCap, isLimitAsked } = framing;
+  const { kind, order, manner, isNewestFirst, tokenCap, isLimitAsked } = framing;
   const count = shown === longestShown ? shown.ids.size : hits.filter(({ id }) => shown.ids.has(id)).length;
   const isLimited = caveats.some((caveat) => caveat.kind === "limit");
   const isRanked = manner === "ranked";
   const all = isLimited ? `more than ${formatCount(hits.length)}` : formatCount(hits.length);
   const matches = (of: number): string => (of === 1 ? `match${kind}` : `matches${kind}`);
   const isAll = count >= hits.length && !isLimited;
-  const isMixed = manner === "exact" && new Set(shown.passages.map(({ conversation }) => conversation)).size > 1;
-  const sorted = isRanked ? `${orders[order]} first` : isMixed ? "by conversation" : "oldest first";
+  const isMixed = new Set(shown.passages.map(({ conversation }) => conversation)).size > 1;
+  const byTime = isNewestFirst ? "newest first" : manner === "exact" && isMixed ? "by conversation" : "oldest first";
+  const sorted = isRanked ? `${orders[order]} first` : byTime;
   const isAsked = isRanked || (isLimitAsked && count === hits.length);
   const some = `${isAsked ? "" : `of ${all} `}${matches(isAsked ? count : 2)}${isRanked ? "" : `, ${sorted}`}`;
   const head = isAll
@@ -271,18 +318,25 @@ function frameOf(result: GrepResult, shown: ShownHits, framing: Framing, { zone 
     count === 0 ? `tokenCap ${tokenCap} has no room for any of them: raise it` : "raise tokenCap to see more";
   const told = caveats.filter((caveat) => isWorthTelling(caveat, result, framing, shown));
   const rest = next === null ? (isCut ? [room] : []) : [next];
+  const isLines = shown === longestShown ? !isRanked : shown.passages.some((each) => each.isLines && !each.isWhole);
+  const words = (isFirst: boolean): readonly string[] =>
+    told.filter(({ kind }) => doubts.has(kind) === isFirst).map((caveat) => caveatSentence(caveat, "arguments"));
   return {
-    head: `${head}; times in ${zone}:`,
-    notes: [...rest, ...told.map((caveat) => caveatSentence(caveat, "arguments"))],
+    first: words(true),
+    head: `${head}${isLines ? ", matching lines only" : ""}; times in ${zone}:`,
+    notes: [...rest, ...words(false)],
   };
 }
+
+const doubts: ReadonlySet<SearchCaveat["kind"]> = new Set(["partial_match", "corrected", "as_words"]);
 
 /** How to go on with a list: only within one conversation is it known what comes next. */
 function nextBound({ passages, ...shown }: ShownHits, order: keyof typeof orders): string | null {
   if (shown.ids === longestShown.ids) return 'next: before: "msg_100000-100000"';
   const found = passages.filter(({ context }) => !context);
   if (found.length === 0 || new Set(found.map(({ conversation }) => conversation)).size > 1) return null;
-  const [first, last] = [found[0]?.id, found.at(-1)?.id];
+  const ids = found.map(({ id }) => id).toSorted((one, other) => one - other);
+  const [first, last] = [ids[0], ids.at(-1)];
   if (first === undefined || last === undefined) return null;
   return order === "oldest" ? `next: after: "${messageName(last)}"` : `next: before: "${messageName(first)}"`;
 }
@@ -295,7 +349,7 @@ function isWorthTelling(caveat: SearchCaveat, { hits }: GrepResult, framing: Fra
     case "files":
       return hits.length < fewMatches;
     case "partial_match":
-      return !framing.isReworded && caveat.missing.length > 0;
+      return framing.manner === "ranked" ? !framing.isReworded && caveat.missing.length > 0 : true;
     case "corrected":
       return !caveat.words.every(({ from }) => shown.passages.some(({ text }) => text.toLowerCase().includes(from)));
     default:
@@ -338,13 +392,15 @@ async function nothingFound(
   return `No matches in ${kinds[scope]} of ${plural(conversations?.length ?? within.length, "conversation")}${only}${time}`;
 }
 
+const searchedOnly = { family: "session was", project: "project's sessions were" } as const;
+
 function otherWays({ mode }: GrepResult, { kind }: Reach, { reader }: ToolContext): readonly string[] {
   return [
     ...(mode === "regex"
       ? ["The pattern was matched exactly; set mode to full_text to search for its words in any order"]
       : []),
-    ...(kind === "family" && reader.policy !== "own"
-      ? ["Only this session was searched; set allConversations to true to search other sessions"]
+    ...((kind === "family" || kind === "project") && reader.policy !== "own"
+      ? [`Only this ${searchedOnly[kind]} searched; set allConversations to true to search other sessions`]
       : []),
   ];
 }

@@ -4,15 +4,16 @@
  */
 
 import type { Expanded } from "../core/recall/expand.ts";
-import { messageName, type ConversationId, type MessageId } from "../core/model/types.ts";
+import { messageName, type ConversationId, type MessageId, type Role } from "../core/model/types.ts";
 import type { SearchHit } from "../core/model/store.ts";
-import type { Passage } from "../core/recall/passages.ts";
+import type { Passage } from "../core/recall/passages/passages.ts";
 import type { Mark } from "../core/recall/marks.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import type { AskProgress } from "../core/recall/ask-types.ts";
 import type { RecentItem } from "../core/recall/recent.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import type { ToolContext } from "./define.ts";
+import { findRelativeTimes, formatDays } from "../core/base/relative-time.ts";
 import { formatRange, wallTime, type Timestamp } from "../core/base/time.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 
@@ -38,16 +39,24 @@ export function heading(
   return [id, ...what, ...when, ...where].join(" · ");
 }
 
-/** Messages that belong together: a line above each (the date only where it changes), then its text. */
-export function passageGroup(context: ToolContext, group: readonly Passage[]): string {
-  let day = "";
-  const blocks = group.map((passage) => {
-    const { date, time } = wallTime(passage.at, context.zone ?? "UTC");
-    const when = date === day ? time : `${date} ${time}`;
-    day = date;
-    return `${passageHead(passage, when)}\n${quote(passage.text)}`;
-  });
-  return blocks.join("\n");
+/** Messages in the order of reading: a line above each, then its text. Only what changes of date and time is said. */
+export function passagesText(context: ToolContext, passages: readonly Passage[]): string {
+  const when = createClock(context.zone ?? "UTC");
+  const headOf = (passage: Passage): string =>
+    `${passageHead(passage, when(passage))}${meantDays(passage, passage.text, context)}`;
+  return passages.map((passage) => `${headOf(passage)}\n${quote(passage.text)}`).join("\n");
+}
+
+/** The date and time of messages in the order of reading, as far as they differ from the one before. */
+export function createClock(zone: string): (message: Pick<Passage, "at" | "conversation">) => string {
+  let last = { day: "", minute: "", conversation: 0 };
+  return ({ at, conversation }) => {
+    const { date, time } = wallTime(at, zone);
+    const isSame = date === last.day && time === last.minute && conversation === last.conversation;
+    const when = date !== last.day ? ` ${date} ${time}` : isSame ? "" : ` ${time}`;
+    last = { day: date, minute: time, conversation };
+    return when;
+  };
 }
 
 /** `msg_1-42 user 2026-02-17 15:30`. The id names the conversation. */
@@ -55,16 +64,27 @@ const passageHead = (
   { id, role, context, alike }: Pick<Passage, "id" | "role" | "context" | "alike">,
   when: string,
 ): string =>
-  `${messageName(id)} ${role} ${when}${context ? " (context)" : ""}${alike.length === 0 ? "" : ` (also ${alike.map(messageName).join(", ")})`}`;
+  `${messageName(id)} ${role}${when}${context ? " (context)" : ""}${alike.length === 0 ? "" : ` (also ${alike.map(messageName).join(", ")})`}`;
 
-/** Tokens of the longest heading that these hits can have. */
+/** Relative times that are resolved in a heading. */
+const daysMax = 3;
+
+/** ` (yesterday = 2026-11-17)`: relative times in what somebody said, by the time at which it was said. */
+export function meantDays(
+  { role, at }: { readonly role: Role; readonly at: Timestamp },
+  text: string,
+  { zone }: ToolContext,
+): string {
+  if (role === "tool") return "";
+  const meant = findRelativeTimes(text, at, zone).map((time) => `${time.words} = ${formatDays(time)}`);
+  return meant.length === 0 ? "" : ` (${[...new Set(meant)].slice(0, daysMax).join(", ")})`;
+}
+
+/** Tokens of a heading as most of these hits have it. */
 export function headingTokensOf(hits: readonly SearchHit[]): number {
   const longest = hits.reduce((most, hit) => (hit.kind === "message" ? Math.max(most, hit.id) : most), 0);
-  return (
-    estimateTokens(
-      passageHead({ id: longest as MessageId, role: "assistant", context: true, alike: [] }, "2026-02-17 15:30"),
-    ) + 1
-  );
+  const head = { id: longest as MessageId, role: "assistant", context: false, alike: [] } as const;
+  return estimateTokens(passageHead(head, " 15:30")) + 1;
 }
 
 /** A summary or message under its heading, with as much of its text as was read. */

@@ -1,10 +1,14 @@
 /** Connects the commands to this process: its streams, signals, settings and databases. */
 
-import { constants } from "node:os";
+import { constants, homedir } from "node:os";
 import type { ResolvedSettings } from "../core/model/settings.ts";
-import { packageVersion } from "../package.ts";
+import { sessionPlaces } from "../hosts/shared/session-places.ts";
+import { packageFolder, packageVersion } from "../package.ts";
+import type { ProxyVerbs } from "./commands/_proxying.ts";
 import type { CommandContext } from "./commands/_session.ts";
 import { isBrokenPipe } from "./failure.ts";
+import { configVariables } from "./setup/agents.ts";
+import { splitPath } from "./setup/find-agents.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Output } from "../format/page.ts";
 
@@ -35,16 +39,40 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
     settings,
     configFile: async () => await (await opening()).checkConfigFile(),
     variables: () => Object.keys(env),
+    agents: () => sessionPlaces(env, homedir()),
+    openCode: async (path) => (await opening()).openOpenCode(path),
     database: async (path) => await (await opening()).findDatabase(path, settings),
+    openMove: async (from, to, isDryRun) => (await opening()).findMove(from, to, isDryRun, await settings()),
     summariser: async (flags) => (await opening()).findSummariser(await settings(), flags),
     prompts: async (dir) => (await opening()).readPrompts(await settings(), dir),
     interruptible,
+    machine: () => ({
+      home: homedir(),
+      path: splitPath(env["PATH"]),
+      variables: Object.fromEntries(configVariables.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
+      folder: packageFolder(),
+      version: packageVersion(),
+    }),
+    surroundings: () => ({
+      folder: env["CLAUDE_PROJECT_DIR"] ?? process.cwd(),
+      home: homedir(),
+      claudeSession: env["CLAUDE_CODE_SESSION_ID"] ?? null,
+      pluginData: env["CLAUDE_PLUGIN_DATA"] ?? null,
+      parentPid: process.ppid,
+    }),
     async serveMcp(service) {
       const { serveMcp } = await import("../mcp/server.ts");
       await interruptible(async (signal) => {
         await serveMcp({ ...service, version: packageVersion(), stdin, stdout, signal });
       }, endings);
     },
+    async serveHost(service) {
+      const { serveHost } = await import("./serve.ts");
+      await interruptible(async (signal) => {
+        await serveHost({ ...service, context: this, version: packageVersion(), stdin, stdout, signal });
+      }, endings);
+    },
+    ...servingVerbs,
     async openTui(request) {
       const { openTui } = await import("./tui.ts");
       return await interruptible(async (signal) => {
@@ -52,15 +80,32 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
         return statusAfter(signal);
       }, endings);
     },
-    async confirm(question) {
+    async confirm(question, isLikely = false) {
       const { confirm } = await import("@clack/prompts");
-      const answer = await confirm({ message: question, initialValue: false, output: stderr });
+      const answer = await confirm({ message: question, initialValue: isLikely, output: stderr });
       return answer === true;
     },
     finish,
     kill: (signal) => void process.kill(process.pid, signal),
   };
 }
+
+const servingVerbs: ProxyVerbs & Pick<CommandContext, "serveWeb"> & ThisType<CommandContext> = {
+  async serveWeb(request) {
+    const { serveWeb } = await import("./web.ts");
+    await interruptible(async (signal) => await serveWeb({ ...request, context: this, signal }), endings);
+  },
+
+  async serveProxy(request) {
+    const { serveProxy } = await import("./proxy.ts");
+    await interruptible(async (signal) => await serveProxy({ ...request, context: this, signal }), endings);
+  },
+  proxyReports: async (path) => (await import("./proxy-reports.ts")).readReports(path),
+  async runAgent(request) {
+    const { runAgent } = await import("./proxy.ts");
+    return await runAgent({ ...request, context: this });
+  },
+};
 
 /** Loaded by the first command that needs a database, so that `--help` is fast. */
 const opening = async () => await import("./open.ts");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { assertPrivate, withoutLinks } from "../../test/support/platform.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
-import { checkTarget, writeWhole } from "./export-file.ts";
+import { asOpenCodeDocument, checkTarget, writeWhole } from "./export-file.ts";
 
 async function* lines(): AsyncGenerator<string> {
   yield await Promise.resolve("one line\n");
@@ -40,5 +40,24 @@ describe("an exported file", () => {
     const folder = makeScratch("export");
     assert.throws(() => checkTarget(folder, true), { code: "invalid", message: /not a plain file/ });
     assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe("a session of OpenCode as a document", () => {
+  const message = (id: string) => ({ info: { id }, parts: [] });
+  const header = { info: { id: "ses_1", directory: "/x" } };
+  const written = async (...chunks: readonly (readonly object[])[]) => {
+    async function* text(): AsyncGenerator<string> {
+      for (const rows of chunks) yield rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+    }
+    return JSON.parse((await Array.fromAsync(asOpenCodeDocument(text()))).join("")) as unknown;
+  };
+
+  it("has the session's own row, wherever it was stored", async () => {
+    const whole = { info: header.info, messages: [message("a"), message("b")] };
+    assert.deepEqual(await written([header, message("a"), message("b")]), whole);
+    assert.deepEqual(await written([message("a")], [header, message("b")]), whole);
+    assert.deepEqual(await written([header]), { info: header.info, messages: [] });
+    assert.deepEqual(await written([message("a")]), { messages: [message("a")] });
   });
 });

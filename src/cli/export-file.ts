@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { LcmError } from "../core/base/errors.ts";
+import { isObject, jsonText, parseObject } from "../core/base/json.ts";
 import type { Incomplete } from "../core/ingest/export-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId } from "../core/model/types.ts";
@@ -32,9 +33,14 @@ export function checkTarget(path: string, isOverwriting: boolean): void {
 /** Writing each line by itself would be slow. */
 const charactersPerWrite = 65_536;
 
-export async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Exported): AsyncGenerator<string> {
+export async function* countedLines(
+  lcm: Lcm,
+  conversation: ConversationId,
+  counter: Exported,
+  isWithBranches = true,
+): AsyncGenerator<string> {
   let text = "";
-  const exported = lcm.export(conversation);
+  const exported = lcm.export(conversation, isWithBranches);
   let step = await exported.next();
   for (; step.done !== true; step = await exported.next()) {
     counter.lines += 1;
@@ -45,6 +51,26 @@ export async function* countedLines(lcm: Lcm, conversation: ConversationId, coun
   }
   counter.incomplete = step.value;
   if (text !== "") yield text;
+}
+
+/**
+ * OpenCode keeps no lines: `opencode export` writes, and `opencode import` reads, one document per session. The session's
+ * own row may be anywhere among the lines: a plugin stores messages before an import brings it.
+ */
+export async function* asOpenCodeDocument(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let separator = `{"messages":[\n`;
+  let info = "";
+  for await (const lines of text) {
+    for (const line of lines.trimEnd().split("\n")) {
+      const row = parseObject(line);
+      if (isObject(row["info"]) && row["parts"] === undefined) info = `,\n"info":${jsonText(row["info"])}`;
+      else {
+        yield separator + line;
+        separator = ",\n";
+      }
+    }
+  }
+  yield `${separator.startsWith("{") ? separator : "\n"}]${info}}\n`;
 }
 
 /**

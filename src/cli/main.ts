@@ -12,7 +12,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   let status = 0;
   const context = createContext({ finish: (ended) => (status = ended) });
   survivePipes();
-  const json = argv.includes("--json");
+  // What follows `--` belongs to another program (`lcm run`).
+  const own = argv.slice(0, argv.indexOf("--") < 0 ? argv.length : argv.indexOf("--"));
+  const json = own.includes("--json");
   const program = createProgram(context, json);
   try {
     await program.parseAsync(withoutUselessHelp(program, withCommand(program, context, argv)), { from: "user" });

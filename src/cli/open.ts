@@ -8,16 +8,22 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { errorText, LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
-import type { Clock, Embedder, Store } from "../core/model/store.ts";
+import type { Move } from "../core/model/database-file.ts";
+import type { DatabasePlace } from "../core/base/database-place.ts";
+import type { Clock, Embedder, Model, Store } from "../core/model/store.ts";
 import { durabilityOf, envOf, resolveSettings, type ResolvedSettings, type Settings } from "../core/model/settings.ts";
 import {
+  databasePlaceIn,
   fromHome,
   misplacedSettingsIn,
   openclawConfigPath,
+  placeOf,
   pluginConfigIn,
   readOpenclawConfig,
   stateDirectoryIn,
 } from "../models/openclaw-files.ts";
+import { openMove } from "../store/open-move.ts";
+export { openOpenCode } from "../store/foreign/opencode.ts";
 import { filesLackingIn } from "../store/sqlite/backups/contents.ts";
 import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/backups/copies.ts";
 import { defaultFilesDir, type DatabaseLocation } from "../store/sqlite/location.ts";
@@ -34,6 +40,7 @@ import type {
   Summariser,
 } from "./commands/_session.ts";
 import { unseenLogBytes } from "../store/sqlite/read-only.ts";
+import { createServerDatabase } from "./server-database.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
 import { checkMerge } from "../store/sqlite/merge.ts";
@@ -77,12 +84,28 @@ export async function findDatabase(
   settings: () => Promise<ResolvedSettings>,
 ): Promise<Database> {
   if (given?.trim() === "") {
-    throw new LcmError("invalid", "--db needs a file name", {
-      hint: "pass a path, or remove --db to use your own database",
+    throw new LcmError("invalid", "--db needs a file name or a URL", {
+      hint: "pass a path or postgres://…, or remove --db to use your own database",
     });
   }
-  const path = given ?? (await settings()).values.databasePath ?? join(stateDirectory(), "lcm.db");
-  return createDatabase(typedPath(path), settings);
+  return databaseAt(
+    given === undefined ? databasePlaceIn(process.env, await settings()) : placeOf(given, process.env),
+    settings,
+  );
+}
+
+export function databaseAt(place: DatabasePlace, settings: () => Promise<ResolvedSettings>): Database {
+  if (place.kind === "file") return createDatabase(place.path, settings);
+  return createServerDatabase(place, { clock, settings, findEmbedder, stoppable, env: process.env });
+}
+
+export async function findMove(
+  from: DatabasePlace,
+  to: DatabasePlace,
+  isDryRun: boolean,
+  { values: settings }: ResolvedSettings,
+): Promise<Move> {
+  return await openMove({ from, to, isDryRun, settings, env: process.env });
 }
 
 /** A path as a person types it. */
@@ -106,11 +129,13 @@ export function createDatabase(
     new LcmError("not_found", `there is no database at ${path}`, {
       hint:
         hintOfBackups(path) ??
-        "create one with `lcm import FILE…`, try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
+        "create one with `lcm import --discover` or `lcm import FILE…`, try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
     });
   const kind = (): ReturnType<Database["kind"]> => kindOf(path);
   return {
     path,
+    place: { kind: "file", path, shown: path, nearby: path },
+    close: async () => undefined,
     kind,
     identity() {
       const found = statSync(path, exactly);
@@ -246,6 +271,25 @@ export async function findSummariser(
       return await createModel(choice, { stateDir, env: process.env, timeoutMs: summaryTimeoutSeconds * 1_000 });
     },
   };
+}
+
+/** A model with a key of its own, by the format that its provider speaks. */
+export async function keyedModel(
+  { api, provider, model, baseUrl, key }: KeyedModel,
+  { summaryTimeoutSeconds }: Pick<Settings, "summaryTimeoutSeconds">,
+): Promise<Model> {
+  const apis = { anthropic: "anthropic-messages", chat: "openai-completions", responses: "openai-responses" } as const;
+  const { createKeyedModel } = await import("../models/provider-model.ts");
+  const endpoint = { api: apis[api], baseUrl, needsKey: true };
+  return createKeyedModel({ provider, model, baseUrl }, endpoint, key, { timeoutMs: summaryTimeoutSeconds * 1_000 });
+}
+
+interface KeyedModel {
+  readonly api: "anthropic" | "chat" | "responses";
+  readonly provider: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly key: string;
 }
 
 export async function readPrompts({ values }: ResolvedSettings, named?: string): Promise<PromptFiles> {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
-import { createProgress } from "./progress.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createProgress, createProgressLine } from "./progress.ts";
 import { widthOf } from "../format/width.ts";
 
 /** A terminal that remembers what was written to it, and a clock that is set by hand. */
@@ -83,5 +84,21 @@ describe("progress", () => {
       if (written() !== "") draws += 1;
     }
     assert.ok(draws <= 13, `${draws} times in a second`);
+  });
+});
+
+describe("the progress line of a command", () => {
+  it("leaves the terminal to a question", async () => {
+    const stream = new PassThrough();
+    const line = createProgressLine({ stream, isTerminal: true, columns: 80, colour: false }, "importing");
+    await sleep(300); // Short work shows nothing.
+    const answer = Promise.withResolvers<boolean>();
+    const asking = line.pauseFor(answer.promise);
+    line.tick();
+    assert.equal(stream.read(), null);
+    answer.resolve(true);
+    assert.equal(await asking, true);
+    line.tick();
+    assert.match(String(stream.read()), /importing {2}0 s/);
   });
 });

@@ -80,6 +80,8 @@ export interface ProgressLine {
   /** Shows the time that has passed, unless a step has shown more just now. */
   readonly tick: () => void;
   readonly clear: () => void;
+  /** Shows nothing while a person is asked; that time does not count. */
+  readonly pauseFor: <T>(asking: Promise<T>) => Promise<T>;
   /** Shows nothing from now on. */
   readonly silence: () => void;
   /** How far the latest step came; empty if none counted anything. */
@@ -91,10 +93,11 @@ const stepFreshMs = 1_000;
 /** The one progress line of a command. */
 export function createProgressLine(output: Output | null, doing: string): ProgressLine {
   const own = createProgress(output, doing);
-  const startedMs = performance.now();
+  let startedMs = performance.now();
   let shownMs = Number.NEGATIVE_INFINITY;
   let latest: Reached | null = null;
   let isSilent = false;
+  let asked = 0;
   return {
     step(label) {
       const step = createProgress(output, label);
@@ -113,9 +116,21 @@ export function createProgressLine(output: Output | null, doing: string): Progre
     },
     tick() {
       const now = performance.now();
-      if (!isSilent && now - shownMs > stepFreshMs) own.say(`${Math.floor((now - startedMs) / 1_000)} s`);
+      if (!isSilent && asked === 0 && now - shownMs > stepFreshMs)
+        own.say(`${Math.floor((now - startedMs) / 1_000)} s`);
     },
     clear: () => own.end(),
+    async pauseFor(asking) {
+      own.end();
+      asked += 1;
+      const askedMs = performance.now();
+      try {
+        return await asking;
+      } finally {
+        asked -= 1;
+        startedMs += performance.now() - askedMs;
+      }
+    },
     silence: () => void (isSilent = true),
     reached: () => (latest === null ? "" : [amountOf(latest), latest.detail].filter(Boolean).join(", ")),
   };

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { makeScratch } from "../../test/support/scratch.ts";
 import { portOver } from "../../test/support/robot.ts";
-import type { Transcript } from "../tui/port.ts";
+import type { Transcript } from "../operator/port.ts";
 
 const header = (id: string): string => `${JSON.stringify({ type: "session", id, version: 1 })}\n`;
 const said = (id: string, content: string): string =>

@@ -5,7 +5,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
-import { open, readdir, stat } from "node:fs/promises";
+import { glob, open, readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { errorText, LcmError } from "../core/base/errors.ts";
 import {
@@ -15,11 +15,17 @@ import {
   type ImportReport,
   type ImportTarget,
   type SourceLine,
+  type TranscriptFormat,
 } from "../core/ingest/import-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
 import { isObject, type Json, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/format.ts";
+import type { Conversation } from "../core/model/types.ts";
+import { cursorAt, placeAfter } from "../hosts/shared/read-on.ts";
+import { chatsIn, formatOf, recogniseRow, type ExportedChat } from "../hosts/shared/rows/formats.ts";
+import { formatOfPath, importFormat, sessionFilesBelow, sessionOfPath } from "../hosts/shared/session-places.ts";
+import { hostSession } from "../hosts/shared/sessions.ts";
 
 export interface TranscriptFile {
   readonly path: string;
@@ -29,6 +35,8 @@ export interface TranscriptFile {
   readonly pipe?: AsyncIterable<Buffer | string>;
   /** Found in a folder, not named itself, so it may not be a transcript. */
   readonly isFound: boolean;
+  /** Where to read on; its start if left out. */
+  readonly from?: { readonly offset: number; readonly lines: number };
 }
 
 /** The files at these paths, and the transcripts in those that are folders; `-` is stdin. */
@@ -54,7 +62,7 @@ export async function findTranscripts(
     const inside = await transcriptsIn(path);
     if (inside.length === 0) {
       throw new LcmError("not_found", `there are no .jsonl or .json files in ${path}`, {
-        hint: "subfolders are not searched; name them, or the files",
+        hint: "in subfolders, only the sessions of known agents are searched for; name them, or the files",
       });
     }
     found.push(...inside);
@@ -70,7 +78,8 @@ const notAFile = (what: string): LcmError =>
 async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const files = entries.filter((entry) => !entry.isDirectory() && /\.jsonl?$/i.test(entry.name));
-  const paths = files.map((entry) => join(folder, entry.name)).toSorted();
+  const below = await Array.fromAsync(glob(sessionFilesBelow, { cwd: folder }));
+  const paths = [...new Set([...files.map(({ name }) => name), ...below])].map((name) => join(folder, name)).toSorted();
   const found = await Promise.all(paths.map(async (path) => ({ path, facts: await stat(path) })));
   return found
     .filter(({ facts }) => facts.isFile())
@@ -113,7 +122,7 @@ export interface Transcript {
 export async function openTranscript(file: TranscriptFile): Promise<Transcript> {
   const source = await (file.pipe === undefined ? sourceOfFile(file) : sourceOfPipe(file.path, file.pipe));
   const document = await readDocument(source);
-  return document === null ? transcriptOfLines(source) : transcriptOfDocument(document, source.bytes);
+  return document === null ? transcriptOfLines(source, file.from) : transcriptOfDocument(document, source.bytes);
 }
 
 /** The bytes of a file or pipe. */
@@ -128,8 +137,9 @@ interface Source {
 
 const headBytes = 65_536;
 
-async function sourceOfFile({ path, bytes }: TranscriptFile): Promise<Source> {
-  const chunks = (): AsyncIterable<Buffer> => createReadStream(path, { highWaterMark: chunkBytes });
+async function sourceOfFile({ path, bytes, from }: TranscriptFile): Promise<Source> {
+  const start = from?.offset ?? 0;
+  const chunks = (): AsyncIterable<Buffer> => createReadStream(path, { highWaterMark: chunkBytes, start });
   return { extension: extname(path).toLowerCase(), bytes, head: await readPart(path, 0, headBytes), chunks };
 }
 
@@ -167,13 +177,13 @@ const newline = 0x0a;
 const lineBytesMax = 256 * 1_048_576;
 const chunkBytes = 262_144;
 
-function transcriptOfLines(source: Source): Transcript {
+function transcriptOfLines(source: Source, from: TranscriptFile["from"]): Transcript {
   const unreadable: { position: number; reason: string }[] = [];
-  let bytes = 0;
+  let bytes = from?.offset ?? 0;
   let torn: number | null = null;
 
   async function* lines(): AsyncGenerator<SourceLine> {
-    let position = 0;
+    let position = from?.lines ?? 0;
     let pending: Buffer[] = [];
     let pendingBytes = 0;
 
@@ -200,7 +210,7 @@ function transcriptOfLines(source: Source): Transcript {
         const line = finishLine(chunk.subarray(start, end));
         bytes += end - start + 1;
         start = end + 1;
-        if (line !== null) yield line;
+        if (line !== null) yield { ...line, end: bytes };
       }
       const rest = chunk.subarray(start);
       bytes += rest.length;
@@ -260,6 +270,16 @@ async function readDocument(source: Source): Promise<ChatDocument | null> {
     : null;
 }
 
+/** A document with many chats, as web products export them; null for any other file. */
+export async function readExport(file: TranscriptFile): Promise<readonly ExportedChat[] | null> {
+  if (file.pipe !== undefined || extname(file.path).toLowerCase() !== ".json") return null;
+  const source = await sourceOfFile(file);
+  const head = source.head.toString("utf8");
+  return /^\ufeff?\s*\[/.test(head) && /"(?:mapping|chat_messages)"/.test(head)
+    ? chatsIn(await parseWhole(source))
+    : null;
+}
+
 function textOfHead({ head }: Source): string {
   if (beginsDatabase(head)) throw new LcmError("invalid", "this is a database, not a transcript");
   if (["fffe", "feff"].includes(head.toString("hex", 0, 2))) {
@@ -309,6 +329,8 @@ function documentOf(value: Json): ChatDocument {
   if (!isObject(value)) return { messages, about: null };
   const { messages: _, ...about } = value;
   if (Object.keys(about).length === 0) return { messages, about: null };
+  // What `opencode export` writes.
+  if (isObject(about["info"])) return { messages, about };
   return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
 }
 
@@ -317,26 +339,83 @@ function documentOf(value: Json): ChatDocument {
 export type Imported = ImportReport & {
   /** The number of an incomplete last line; null if there is none. */
   readonly torn: number | null;
+  /** Nothing was written to it since the last import, so it was not read. */
+  readonly isUnchanged: boolean;
 };
 
 export interface Importing {
   /** Called once the file is known to be a transcript: opening may create a database. */
   readonly open: () => Promise<Lcm>;
+  /** Whether there is a database already, so that opening it creates nothing. */
+  readonly isStored?: () => boolean;
   readonly target: ImportTarget;
   /** Gets the number of bytes read. */
   readonly onProgress: (bytes: number, messagesStored: number) => void;
 }
 
-/** Throws `invalid` if the file is not a transcript, without naming it. */
+/**
+ * Throws `invalid` if the file is not a transcript, without naming it. Of a host's own file, only what was written since
+ * the last import is read.
+ */
 export async function importTranscriptFile(file: TranscriptFile, importing: Importing): Promise<Imported> {
   const { open, target, onProgress } = importing;
-  const transcript = await openTranscript(file);
-  const lines = await recogniseTranscript(transcript.lines);
-  if (lines === null && transcript.unreadable.length > 0) throw noTranscript(transcript.unreadable.length);
-  const onLine = (_: number, stored: number): void => onProgress(transcript.bytesRead(), stored);
-  const report = lines === null ? nothingImported : await (await open()).import(lines, target, onLine);
+  const stored = await findStored(file, importing);
+  const from = stored?.from ?? null;
+  if (stored !== null && from?.offset === file.bytes) return unchanged(stored.conversation);
+  const transcript = await openTranscript({ ...file, ...(from === null ? {} : { from }) });
+  const recognised =
+    stored === null || from === null
+      ? await recogniseTranscript(transcript.lines, (row) => importFormatOf(row, file.path))
+      : { lines: transcript.lines, format: stored.format };
+  if (recognised === null && transcript.unreadable.length > 0) throw noTranscript(transcript.unreadable.length);
+  const onLine = (_: number, count: number): void => onProgress(transcript.bytesRead(), count);
+  const format = recognised?.format ?? formatOfPath(file.path);
+  const hosts = format === null ? {} : { format };
+  const isReadOn = format !== null && file.pipe === undefined;
+  const cursor = stored?.conversation.hostCursor ?? null;
+  const after = (offset: number, lines: number): string => cursorAt(file.path, { offset, lines }, cursor);
+  const reading = { ...target, ...hosts, ...(isReadOn ? { cursorAt: after } : {}) };
+  const report = recognised === null ? nothingImported : await (await open()).import(recognised.lines, reading, onLine);
   const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
-  return { ...report, malformed, torn: transcript.tornAt() };
+  return { ...report, malformed, torn: transcript.tornAt(), isUnchanged: false };
+}
+
+export const unchanged = (conversation: Conversation): Imported => ({
+  ...nothingImported,
+  conversation,
+  torn: null,
+  isUnchanged: true,
+});
+
+function importFormatOf(row: Json, path: string): TranscriptFormat | null {
+  const format = recogniseRow(row);
+  return format === null ? null : importFormat(format, path);
+}
+
+interface StoredFile {
+  /** Null if its session is stored from other files. */
+  readonly from: TranscriptFile["from"] | null;
+  readonly format: TranscriptFormat;
+  readonly conversation: Conversation;
+}
+
+/** How far a host's file was read before, by an import or by the host's own plugin; null if its session is not stored. */
+async function findStored(file: TranscriptFile, importing: Importing): Promise<StoredFile | null> {
+  const { sessionId, sessionKey, agentId } = importing.target;
+  const named = [sessionId, sessionKey, agentId].some((name) => name !== undefined);
+  const session = named || file.pipe !== undefined ? null : sessionOfPath(file.path);
+  if (session === null || importing.isStored?.() !== true) return null;
+  const identity = hostSession(session);
+  const { store } = await importing.open();
+  const filter = { sessionKey: identity.sessionKey ?? "", agentId: session.host, includeHidden: true, limit: 1 };
+  const [conversation] = await store.conversations(filter);
+  if (conversation === undefined) return null;
+  // Most hosts name the session only at the start of a file.
+  return {
+    from: placeAfter(file.path, conversation.hostCursor, file.bytes),
+    format: { ...importFormat(formatOf(session.host), file.path), identify: () => identity },
+    conversation,
+  };
 }
 
 export function importedCounts({ messages, entries, duplicates, differing, malformed }: ImportReport): string {

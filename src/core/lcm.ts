@@ -1,13 +1,13 @@
 /** The façade that the library, CLI, TUI and plugins use: one method per verb, each in the file named after it. */
 
-import { assemble, type Assembly } from "./assembly/assemble.ts";
+import { assemble, type AssembleRequest, type Assembly } from "./assembly/assemble.ts";
 import { compact, type CompactReport, type CompactRequest } from "./compaction/compact.ts";
 import { beforeDeadline } from "./base/deadline.ts";
 import { expandQuery } from "./recall/ask.ts";
 import { describeWith } from "./ingest/file-preview-model.ts";
 import { describe } from "./recall/describe.ts";
 import { describeSeveral } from "./recall/describe-several.ts";
-import { readPassages } from "./recall/read-passages.ts";
+import { readPassages } from "./recall/passages/read-passages.ts";
 import { dissolve, planDissolve, readForDissolve } from "./maintenance/dissolve.ts";
 import type { Dissolution, DissolveRequest } from "./maintenance/dissolve.ts";
 import { expand } from "./recall/expand.ts";
@@ -33,7 +33,13 @@ import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
 import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./maintenance/rewrite.ts";
 import { resolveSettings, type Settings } from "./model/settings.ts";
-import { meter, spendOf } from "./model-calls/metering.ts";
+import { meter, meterEmbedder, spendOf } from "./model-calls/metering.ts";
+import { endPrompt, recordHostsPrompt, recordPrompt } from "./seen/record.ts";
+import { readPrompts } from "./seen/read-prompts.ts";
+import { rebuild } from "./seen/rebuild.ts";
+import { comparePrompts } from "./seen/compare.ts";
+import { findInPrompts, findPrompt } from "./seen/find-seen.ts";
+import { promptStats } from "./seen/stats.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { findConversation, mustFind } from "./model/find-conversation.ts";
 import { checkBudget, promptBudgetDefault, targetShareOf } from "./model/prompt-cost.ts";
@@ -58,6 +64,8 @@ export interface LcmDeps {
 /** A verb without its first parameter, the dependencies, which the façade supplies. */
 type Bound<Verb> = Verb extends (deps: never, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never;
 
+export type AssembleOptions = Partial<Pick<AssembleRequest, "budget" | "edits">>;
+
 export interface Lcm {
   /** For plain reads and writes. */
   readonly store: Store;
@@ -72,7 +80,25 @@ export interface Lcm {
   /** Yields the transcript's lines exactly as imported; returns the messages with a missing file. */
   readonly export: Bound<typeof exportTranscript>;
   /** Builds the prompt within a budget, by default the host's last one, else 128,000. Calls no model. */
-  assemble(conversation: ConversationId, options?: { readonly budget?: number }): Promise<Assembly>;
+  assemble(conversation: ConversationId, options?: AssembleOptions): Promise<Assembly>;
+  /** Records a prompt that is on its way to a model; returns its number, or null if none are kept. */
+  readonly recordPrompt: Bound<typeof recordPrompt>;
+  /** Records that the host sent its own messages, and why. */
+  readonly recordHostsPrompt: Bound<typeof recordHostsPrompt>;
+  /** Records what came of a prompt. */
+  readonly endPrompt: Bound<typeof endPrompt>;
+  /** Recorded prompts of a conversation, by number. */
+  readonly prompts: Bound<typeof readPrompts>;
+  /** Rebuilds a recorded prompt, to the byte unless something in it was forgotten. */
+  readonly rebuild: Bound<typeof rebuild>;
+  /** The prompt behind an answer, or of a turn or time; throws `not_found`. */
+  readonly findPrompt: Bound<typeof findPrompt>;
+  /** What changed between two prompts, and why. */
+  readonly comparePrompts: Bound<typeof comparePrompts>;
+  /** In which prompts a message or summary was in view, and from when on no longer. */
+  readonly findInPrompts: Bound<typeof findInPrompts>;
+  /** What prompts cost over time, and how much of each could be cached. */
+  readonly promptStats: Bound<typeof promptStats>;
   /** Whether compaction is due, from the running totals. */
   due(conversation: ConversationId): Promise<Due>;
   /** Lists what a compaction would fold. Changes nothing. */
@@ -155,11 +181,12 @@ export interface Lcm {
 }
 
 export function createLcm(given: LcmDeps): Lcm {
-  const { clock, templates = builtInTemplates, embedder = null } = given;
-  const store = embedder === null ? given.store : searchingByMeaning(given.store, embedder);
+  const { clock, templates = builtInTemplates, breaker = "heeded" } = given;
   const settings = given.settings ?? resolveSettings({ env: {}, config: {} }).values;
-  const metered = (model: Model): Model =>
-    meter({ store, clock, settings }, model, { breaker: given.breaker ?? "heeded" });
+  const spending = { store: given.store, clock, settings };
+  const embedder = given.embedder ? meterEmbedder(spending, given.embedder, { breaker }) : null;
+  const store = embedder === null ? given.store : searchingByMeaning(given.store, embedder);
+  const metered = (model: Model): Model => meter(spending, model, { breaker });
   const model = given.model === undefined || given.model === null ? null : metered(given.model);
   const describing = describingWith(model, given.describeFilesUntil);
   const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
@@ -173,6 +200,15 @@ export function createLcm(given: LcmDeps): Lcm {
     ingest: ingest.bind(null, deps),
     export: exportTranscript.bind(null, store),
     assemble: assembleWithin.bind(null, deps),
+    recordPrompt: recordPrompt.bind(null, deps),
+    recordHostsPrompt: recordHostsPrompt.bind(null, deps),
+    endPrompt: endPrompt.bind(null, deps),
+    prompts: readPrompts.bind(null, store),
+    rebuild: rebuild.bind(null, store),
+    findPrompt: findPrompt.bind(null, store),
+    comparePrompts: comparePrompts.bind(null, store),
+    findInPrompts: findInPrompts.bind(null, store),
+    promptStats: promptStats.bind(null, store),
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: planCompaction.bind(null, deps),
     async compact(request) {
@@ -253,14 +289,14 @@ const describingWith = (model: Model | null, until: LcmDeps["describeFilesUntil"
 async function assembleWithin(
   { store, settings }: { readonly store: Store; readonly settings: Settings },
   conversation: ConversationId,
-  { budget }: { readonly budget?: number } = {},
+  { budget, edits }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
   const { freshTailCount, pinsShare } = settings;
   const tokens = promptBudget ?? promptBudgetDefault;
   checkBudget(tokens);
   const shares = { targetShare: targetShareOf(settings), pinsShare };
-  return await assemble(store, { conversation, budget: tokens, freshTailCount, ...shares });
+  return await assemble(store, { conversation, budget: tokens, freshTailCount, ...shares, ...(edits && { edits }) });
 }
 
 /** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CompactionPlan } from "../core/compaction/plan-compaction.ts";
 import type { ConversationId } from "../core/model/types.ts";
-import { builtInTemplates } from "../core/prompts/summary.ts";
+import { builtInTemplates, notesTokens } from "../core/prompts/summary.ts";
 import { costOf } from "./cost.ts";
 
 const conversation = 1 as ConversationId;
@@ -26,7 +26,7 @@ const plan: CompactionPlan = {
 describe("the cost of a plan", () => {
   it("is one call per pass, with its sources and the prompt around them", () => {
     const { calls, inputTokens, outputTokens } = costOf(plan, builtInTemplates, null);
-    assert.deepEqual([calls, outputTokens], [5, 6_800]);
+    assert.deepEqual([calls, outputTokens], [5, 6_800 + 4 * notesTokens]);
     assert.ok(inputTokens > 84_800 && inputTokens < 1.25 * 84_800, String(inputTokens));
   });
 });

@@ -1,7 +1,7 @@
 /** Estimates the model calls and tokens of planned passes or rewrites, and tabulates them by depth. */
 
 import type { PlannedPass } from "../core/compaction/plan-compaction.ts";
-import { renderPrompt, type Templates } from "../core/prompts/summary.ts";
+import { notesTokens, renderPrompt, type Templates } from "../core/prompts/summary.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import type { Paint } from "./paint.ts";
@@ -44,7 +44,7 @@ export function costOf(
     around.set(pass.depth, fixed);
     const previous = pass.depth <= 1 ? pass.targetTokens : 0;
     inputTokens += fixed + previous + (pass.readTokens ?? pass.sourceTokens + labelTokens * pass.sources);
-    outputTokens += pass.targetTokens;
+    outputTokens += pass.targetTokens + (pass.depth === 0 ? notesTokens : 0);
   }
   return { calls: passes.length, inputTokens, outputTokens };
 }

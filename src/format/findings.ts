@@ -10,7 +10,7 @@ import type { Page } from "./page.ts";
 
 /** A finding about the database, or about its settings. */
 export type ReportedFinding = Omit<Finding, "code"> & {
-  readonly code: Finding["code"] | "unknown_setting" | "misplaced_setting";
+  readonly code: Finding["code"] | "unknown_setting" | "misplaced_setting" | "vectors_incomplete";
 };
 
 type Checked = Inspection["checked"];

@@ -1,6 +1,7 @@
 /** Describes standing instructions: what is pinned, by whom and why, and where prompts show it. */
 
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
+import type { PinChange } from "../core/maintenance/pins.ts";
 import { formatTimestamp } from "../core/base/time.ts";
 import { messageName, type Pin } from "../core/model/types.ts";
 import type { Page } from "./page.ts";
@@ -11,6 +12,15 @@ import { table } from "./table.ts";
 export function whyPinned({ origin, reason }: Pick<Pin, "origin" | "reason">): string {
   if (reason === "") return origin;
   return origin === "cue" ? `cue "${oneLine(reason)}"` : `${origin}: ${oneLine(reason)}`;
+}
+
+/** What a change does, and what is so now. */
+export function pinLines({ conversation, pin, before }: PinChange): readonly string[] {
+  const verb = pin.state === "pinned" ? "pin" : "unpin";
+  return [
+    `${verb} in conversation ${conversation}: ${messageName(pin.message)} "${oneLine(pin.words)}"`,
+    ...(before === null ? [] : [`now: ${before.state} (${whyPinned(before)})`]),
+  ];
 }
 
 export type PinPlace = "front" | "message" | "left" | "unpinned";

@@ -6,10 +6,11 @@ import { misplacedWords, type ChangedSetting, type MisplacedSettings } from "../
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { DatabaseStatus, Pressure } from "../core/status.ts";
 import { modelLines, type NamedModel } from "./model.ts";
-import { formatTimestamp } from "../core/base/time.ts";
+import { formatTimestamp, type Timestamp } from "../core/base/time.ts";
 import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 import type { Due } from "../core/compaction/due.ts";
 import { oneLine } from "./safe-text.ts";
+import { vectorProblem, vectorRemedy } from "./vectors.ts";
 import type { Page } from "./page.ts";
 
 export interface Status extends DatabaseStatus {
@@ -147,6 +148,7 @@ function meaningFacts({ paint, typed, zone }: Page, { embedder, store }: Status)
     const left = pending === 0 ? paint.good("complete") : `${formatCount(pending)} to do`;
     return `${oneLine(model)}: ${plural(made, "message")}, ${left} ${paint.soft(`(${formatBytes(bytes)})`)}`;
   });
+  const problem = vectorProblem(embedder, store);
   const failure = embedders.findLast(({ name }) => embedder !== null && name === embedder)?.failure ?? null;
   const at = embedders.findLast(({ name }) => name === embedder)?.at;
   return [
@@ -154,6 +156,9 @@ function meaningFacts({ paint, typed, zone }: Page, { embedder, store }: Status)
       "meaning",
       embedder === null ? `off; remove its vectors with \`${typed("lcm index --drop-vectors")}\`` : oneLine(embedder),
       ...(made.length > 0 ? made : [`no vectors yet; make them with \`${typed("lcm index")}\``]),
+      ...(problem === null || embedder === null || made.length === 0
+        ? []
+        : [paint.caution(`${problem}; \`${typed(vectorRemedy(embedder))}\` makes them`)]),
       ...(failure === null || at === undefined
         ? []
         : [paint.bad(`failed at ${formatTimestamp(at, zone)}: ${oneLine(failure)}`)]),
@@ -169,6 +174,7 @@ function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly strin
   return [
     isUsedUp ? paint.bad(`${used}: passes wait, or run without a model`) : used,
     ...(usage.calls === 0 ? [] : [usageWords(page, usage)]),
+    ...(usage.embedCalls === 0 ? [] : [embeddingWords(usage)]),
     ...spend.breakers.map(({ provider, at, until }) => {
       const [refused, again] = [at, until].map((time) => formatTimestamp(time, zone));
       return paint.bad(`${provider} rejected the credential at ${refused}; the host retries after ${again}`);
@@ -182,6 +188,9 @@ function usageWords({ paint }: Page, usage: UsageTotals): string {
   const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
   return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}${open}`;
 }
+
+const embeddingWords = ({ embedCalls, embedTokens }: UsageTotals): string =>
+  `${formatCount(embedCalls)} of the embedding model in the last 24 hours, ${formatCount(embedTokens)} tokens in`;
 
 const backupLines = ({ paint }: Page, backups: readonly Backup[]): readonly string[] =>
   backups.length === 0
@@ -198,3 +207,26 @@ const settingLines = ({ paint }: Page, settings: readonly ChangedSetting[]): rea
 
 const misplacedLines = ({ paint }: Page, misplaced: readonly MisplacedSettings[]): readonly string[] =>
   misplaced.map((each) => paint.caution(oneLine(misplacedWords(each))));
+
+/** What the hooks of coding agents could not do; they themselves must stay silent. */
+export function companionFacts(
+  { paint, zone }: Page,
+  problems: readonly {
+    readonly at: Timestamp;
+    readonly host: string;
+    readonly doing: string;
+    readonly message: string;
+  }[],
+  log: string,
+): readonly Fact[] {
+  const newest = problems.at(-1);
+  if (newest === undefined) return [];
+  const { at, host, doing, message } = newest;
+  return [
+    [
+      "hooks",
+      `${plural(problems.length, "problem")} in ${oneLine(log)}`,
+      paint.caution(`${formatTimestamp(at, zone)}, ${oneLine(host)}, while ${oneLine(doing)}: ${oneLine(message)}`),
+    ],
+  ];
+}

@@ -14,9 +14,14 @@ import type { ToolContext } from "../agent-tools/define.ts";
 import { progressWords } from "../agent-tools/text.ts";
 import { tools } from "../agent-tools/all.ts";
 
+export interface Opened extends Pick<ToolContext, "lcm" | "reader"> {
+  /** What the model must know about a reach that it did not choose. */
+  readonly note?: string;
+}
+
 interface McpOptions {
-  /** Called for every tool call; throws an `LcmError` while there is nothing to open. */
-  readonly open: () => Promise<Pick<ToolContext, "lcm" | "reader">>;
+  /** Called for every tool call with what the client said about it; throws an `LcmError` while there is nothing to open. */
+  readonly open: (meta: unknown) => Promise<Opened>;
   readonly version: string;
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -162,10 +167,11 @@ async function callTool(
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${name}; available: ${names}`);
   }
   try {
-    const { lcm, reader } = await open();
+    const { lcm, reader, note } = await open(request._meta);
     const onProgress = progressTo(request, onError);
-    const { text, details, isError } = await tool.run(args, { lcm, reader, signal: request.signal, onProgress });
-    return { content: [{ type: "text", text }], structuredContent: details, isError };
+    const { text, isError } = await tool.run(args, { lcm, reader, signal: request.signal, onProgress });
+    // The same as data would replace the text in what Claude Code and Codex show their model.
+    return { content: [{ type: "text", text: note === undefined ? text : `${text}\n${note}` }], isError };
   } catch (error) {
     if (!(error instanceof LcmError)) onError(error instanceof Error ? error : new Error(String(error)));
     return { content: [{ type: "text", text: errorMessage(error) }], isError: true };

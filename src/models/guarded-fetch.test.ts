@@ -64,6 +64,17 @@ describe("guarantee 32: credentials and conversations go only to the configured 
       .filter((file) =>
         /\bfetch\(|node:https?"|node:net"|node:tls"|undici/.test(readFileSync(join(root, file), "utf8")),
       );
-    assert.deepEqual(senders, [join("src", "models", "guarded-fetch.ts")]);
+    const inProxy = senders.filter((file) => file.startsWith(join("src", "proxy")));
+    // The proxy passes on what its agent sends, to that agent's own provider; its tests are in test/proxy.
+    assert.deepEqual(inProxy.toSorted(), [join("src", "proxy", "forward.ts"), join("src", "proxy", "server.ts")]);
+    // The explorer's pages ask the server that they came from; Hono calls its own handler "fetch". Tests: test/web.
+    const inWeb = senders.filter((file) => file.startsWith(join("src", "web")));
+    assert.deepEqual(inWeb.toSorted(), [join("src", "web", "app.ts"), join("src", "web", "pages", "api.ts")]);
+    const others = senders.filter((file) => !inProxy.includes(file) && !inWeb.includes(file));
+    assert.deepEqual(others.toSorted(), [
+      join("src", "cli", "proxy.ts"), // Asks the proxy for its status, on loopback.
+      join("src", "models", "guarded-fetch.ts"),
+      join("src", "store", "content", "bucket.ts"), // Signs each request for its own bucket, and follows no redirect.
+    ]);
   });
 });

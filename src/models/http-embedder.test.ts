@@ -6,6 +6,7 @@ import { makeScratch } from "../../test/support/scratch.ts";
 import { startScriptedProvider, type ScriptedProvider } from "../../test/support/scripted-provider.ts";
 import type { Embedder } from "../core/model/embedder.ts";
 import { chooseEmbedder } from "./choose-embedder.ts";
+import { createHttpEmbedder } from "./http-embedder.ts";
 
 let provider: ScriptedProvider;
 before(async () => (provider = await startScriptedProvider()));
@@ -61,6 +62,24 @@ describe("Ollama's own endpoint", () => {
     assert.deepEqual(found, { kind: "vectors", model: "ollama/nomic-embed-text", vectors: [Float32Array.of(1, 2)] });
     const { path, headers } = provider.asked.at(-1) ?? assert.fail();
     assert.deepEqual([path, headers.authorization], ["/api/embed", undefined]);
+  });
+});
+
+describe("guarantee 20: who pays", () => {
+  it("only a server on another machine is metered", () => {
+    const on = (baseUrl: string) =>
+      createHttpEmbedder({
+        kind: "openai",
+        provider: "openai",
+        model: "m",
+        baseUrl,
+        timeoutMs: 1,
+        credential: async () => await Promise.resolve({ kind: "refused", refusal: "no_credential", message: "none" }),
+      }).remote;
+    assert.deepEqual(on("https://api.openai.com/v1"), { provider: "openai", model: "m" });
+    assert.deepEqual(on("http://localhost.example.com/v1"), { provider: "openai", model: "m" });
+    for (const url of ["http://127.0.0.1:11434", "http://localhost:1234/v1", "http://[::1]:1"])
+      assert.equal(on(url), undefined, url);
   });
 });
 

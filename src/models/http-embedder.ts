@@ -34,6 +34,7 @@ export function createHttpEmbedder(deps: HttpEmbedderDeps): Embedder {
   return {
     name,
     batch,
+    ...(isOnThisMachine(deps.baseUrl) ? {} : { remote: { provider: deps.provider, model: deps.model } }),
     async embed(request) {
       const timeout = AbortSignal.timeout(deps.timeoutMs);
       const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
@@ -51,6 +52,9 @@ export function createHttpEmbedder(deps: HttpEmbedderDeps): Embedder {
     close: async () => await Promise.resolve(),
   };
 }
+
+const isOnThisMachine = (url: string): boolean =>
+  /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(URL.parse(url)?.hostname ?? "");
 
 const refused = (name: string, refusal: Refusal, detail: string): Refused => ({
   kind: "refused",

@@ -5,9 +5,16 @@
 
 import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { LcmError } from "../core/base/errors.ts";
-import { isSettingKey, pluginConfigPlace, type MisplacedSettings } from "../core/model/settings.ts";
+import { isPostgresUrl, readAddress, type DatabasePlace } from "../core/base/database-place.ts";
+import {
+  configuredDatabase,
+  isSettingKey,
+  pluginConfigPlace,
+  type MisplacedSettings,
+  type ResolvedSettings,
+} from "../core/model/settings.ts";
 import { fieldsOf, readIfThere, textAt, valueAt } from "./read-files.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -24,6 +31,22 @@ export const stateDirectoryIn = (env: Env): string => fromHome(env["OPENCLAW_STA
 
 /** No shell has expanded the `~` of a variable or a config. */
 export const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
+
+/** `given`, a path or a URL, then the settings, then `lcm.db` in the state directory. */
+export function databasePlaceIn(env: Env, settings: ResolvedSettings, given?: string): DatabasePlace {
+  return placeOf(given ?? configuredDatabase(settings) ?? join(stateDirectoryIn(env), "lcm.db"), env);
+}
+
+/** A path as a person types it, or a URL. */
+export function placeOf(given: string, env: Env): DatabasePlace {
+  if (!isPostgresUrl(given)) {
+    const path = resolve(fromHome(given));
+    return { kind: "file", path, shown: path, nearby: path };
+  }
+  const { shown } = readAddress(given);
+  const name = shown.replace(/^\w+:\/\//, "").replaceAll(/[^\w.]+/g, "-");
+  return { kind: "server", url: given, shown, nearby: resolve(stateDirectoryIn(env), name) };
+}
 
 /** OpenClaw's config, or null if there is none. */
 export async function readOpenclawConfig(stateDir: string, env: Env): Promise<unknown> {

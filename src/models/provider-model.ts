@@ -10,7 +10,7 @@ import { assert, LcmError } from "../core/base/errors.ts";
 import type { Refusal } from "../core/model/types.ts";
 import type { Completion, CompletionRequest, Model, Refused } from "../core/model/store.ts";
 import { endpointOf, type Endpoint, type ModelChoice } from "./choose-model.ts";
-import { findCredential, type CredentialDeps } from "./credentials.ts";
+import { findCredential, type Credential, type CredentialDeps } from "./credentials.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
 import { checkLogin, renewLogin, type Renewed } from "./oauth.ts";
 import { readCustomProviders, readOpenclawConfig, type Env } from "./openclaw-files.ts";
@@ -59,9 +59,29 @@ async function checkCredential(
 /** Throws `invalid` if the address or API is unknown. A missing credential shows only when the model is called. */
 export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise<Model> {
   const { endpoint, credentials } = await findWay(choice, deps);
-  const { stateDir, timeoutMs, tokenUrl, fetch: post = fetch } = deps;
+  const { stateDir, tokenUrl, fetch: post = fetch } = deps;
   const renewDeps = { stateDir, fetch: post, ...(tokenUrl === undefined ? {} : { tokenUrl }) };
   const renew = async (file: string, profile: string): Promise<Renewed> => await renewLogin(file, profile, renewDeps);
+  return {
+    ...modelAt(choice, endpoint, async () => await findCredential(choice.provider, { ...credentials, renew }), deps),
+    check: async () => await checkCredential(choice, credentials),
+  };
+}
+
+/** With a key that the caller has; it is kept nowhere else. */
+export const createKeyedModel = (
+  choice: ModelChoice,
+  endpoint: Endpoint,
+  secret: string,
+  deps: Pick<ModelDeps, "timeoutMs" | "fetch">,
+): Model => modelAt(choice, endpoint, async () => ({ kind: "found", secret }), deps);
+
+function modelAt(
+  choice: ModelChoice,
+  endpoint: Endpoint,
+  credentialOf: () => Promise<Credential>,
+  { timeoutMs, fetch: post = fetch }: Pick<ModelDeps, "timeoutMs" | "fetch">,
+): Model {
   let takesTemperature = true;
 
   /** Throws only if the signal aborts it. */
@@ -69,7 +89,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     const deadline = performance.now() + timeoutMs;
     signal.throwIfAborted();
     // The search itself is not aborted: a renewed login must be saved.
-    const credential = await beforeDeadline(signal, findCredential(choice.provider, { ...credentials, renew }), null);
+    const credential = await beforeDeadline(signal, credentialOf(), null);
     signal.throwIfAborted();
     assert(credential !== null, "only the signal comes before it");
     if (credential.kind === "refused") return credential;
@@ -95,7 +115,6 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
   return {
     provider: choice.provider,
     name: choice.model,
-    check: async () => await checkCredential(choice, credentials),
     async complete(request) {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);

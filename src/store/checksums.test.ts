@@ -171,7 +171,7 @@ describe("guarantee 33: damage is noticed", () => {
       damaged.some((subject) => subject.startsWith("msg_1-")) && damaged.some((subject) => subject.startsWith("sum_")),
     );
     const archive = join(mkdtempSync(join(scratch, "f-")), "archive.db");
-    await store.databaseFile?.archive([1] as ConversationId[], archive);
+    await store.archive([1] as ConversationId[], archive);
     assert.throws(() => checkTexts(archive), { code: "corrupt" });
     const target = (await store.open({ sessionId: "elsewhere" })).id;
     await store.transplant({ source: 1 as ConversationId, target });

@@ -71,7 +71,7 @@ function* pageAfter(table: Checked, id: number, rowsMax: number): Script<Page> {
 function* withParts(table: Checked, rows: readonly Row[]): Script<Page> {
   if (table !== "messages") return { rows, partsOf: () => [] };
   const messages = rows.map((row) => int(row, "message_id"));
-  const parts = yield sql`SELECT * FROM message_parts WHERE message_id IN (SELECT value FROM json_each(${messages}))
+  const parts = yield sql`SELECT * FROM message_parts WHERE message_id IN (SELECT value FROM numbers_in(${messages}))
                           ORDER BY message_id, ordinal`;
   const byMessage = Map.groupBy(parts, (part) => int(part, "message_id"));
   return { rows, partsOf: (row) => byMessage.get(int(row, "message_id")) ?? [] };

@@ -1,11 +1,11 @@
 /** Lists which rows of each table belong to a conversation, for archiving, merging and deleting. */
 
 /** The parameter is a JSON list of conversations. */
-const own = "conversation_id IN (SELECT value FROM json_each(?))";
+const own = "conversation_id IN (SELECT value FROM numbers_in(?))";
 
 /** Null for tables without rows of conversations. A schema with other tables does not compile. */
 const conditions = {
-  registry: "kind = 'session' AND number IN (SELECT value FROM json_each(?))",
+  registry: "kind = 'session' AND number IN (SELECT value FROM numbers_in(?))",
   conversations: own,
   messages: own,
   message_parts: own,
@@ -24,6 +24,8 @@ const conditions = {
   message_vectors: own,
   pins: own,
   search_words: own,
+  prompts: own,
+  prompt_heads: own,
   expansion_grants: null,
   model_usage: null,
   embedders: null,
@@ -46,7 +48,9 @@ export const ownedTables = tableNames.flatMap((table) => {
  */
 export const reassignFiles = (isGone: (conversation: string) => string): string =>
   `UPDATE main.large_files SET conversation_id = heir.conversation_id, message_key = heir.message_key, content_hash = NULL
-   FROM (SELECT f.value ->> 'file' AS file_id, m.conversation_id, m.message_key, min(m.message_id)
-         FROM main.messages m, json_each(m.moved) f
-         WHERE m.moved IS NOT NULL AND NOT (${isGone("m.conversation_id")}) GROUP BY 1) AS heir
+   FROM (SELECT named.file_id, m.conversation_id, m.message_key FROM main.messages m JOIN (
+           SELECT f.value ->> 'file' AS file_id, min(m.message_id) AS message_id
+           FROM main.messages m, objects_in(m.moved) f
+           WHERE m.moved IS NOT NULL AND NOT (${isGone("m.conversation_id")}) GROUP BY f.value ->> 'file'
+         ) AS named ON m.message_id = named.message_id) AS heir
    WHERE large_files.file_id = heir.file_id AND ${isGone("large_files.conversation_id")}`;

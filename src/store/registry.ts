@@ -8,7 +8,7 @@ import { count, sql, type Script, type ScriptDeps } from "./script.ts";
 export const freshNumber = (kind: "conversations" | "changes"): Script<number> =>
   count(
     sql`INSERT INTO registry (kind, number) VALUES (${kind}, 1)
-        ON CONFLICT (kind, session_key, agent_id) DO UPDATE SET number = number + 1 RETURNING number`,
+        ON CONFLICT (kind, session_key, agent_id) DO UPDATE SET number = registry.number + 1 RETURNING number`,
   );
 
 /** A number for a row of a conversation. Throws if the conversation has used all of them. */

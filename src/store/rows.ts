@@ -52,15 +52,17 @@ export function wordOf<T extends string>(allowed: readonly [T, ...T[]]): (value:
   };
 }
 
-const asRole = wordOf(roles);
+export const asRole = wordOf(roles);
 const asPartType = wordOf(partTypes);
-const asLevel = wordOf(levels);
+export const asLevel = wordOf(levels);
 
 export const toConversation = (row: Row): Conversation => ({
   id: asConversation(int(row, "conversation_id")),
   sessionId: text(row, "session_id"),
   sessionKey: textOrNull(row, "session_key"),
   agentId: textOrNull(row, "agent_id"),
+  folder: textOrNull(row, "folder"),
+  parentSessionId: textOrNull(row, "parent_session"),
   active: int(row, "active") === 1,
   hidden: int(row, "hidden") === 1,
   title: textOrNull(row, "title"),

@@ -45,6 +45,18 @@ export interface Leftovers {
   remove(conversations: readonly ConversationId[]): Script<void>;
 }
 
+function* nothing<T>(value: T): Script<T> {
+  yield* [];
+  return value;
+}
+
+/** For a database that has only our tables. */
+export const noLeftovers: Leftovers = {
+  count: () => nothing(0),
+  forget: () => nothing(undefined),
+  remove: () => nothing(undefined),
+};
+
 type ScriptOf<Method, Given extends readonly unknown[]> = Method extends (...args: infer Args) => Promise<infer Result>
   ? (...args: [...Given, ...Args]) => Script<Result>
   : never;
@@ -58,7 +70,7 @@ export type WriteScript<Name extends StoreMethod> = ScriptOf<Store[Name], [deps:
 export type ReadScripts = { readonly [Name in StoreMethod]?: ReadScript<Name> };
 export type WriteScripts = { readonly [Name in StoreMethod]?: WriteScript<Name> };
 
-/** A list is passed as JSON and read with `json_each`. */
+/** A list is passed as JSON and read with `numbers_in` or `texts_in`. */
 type Given = Value | readonly (number | string)[];
 const toValue = (given: Given): Value => (Array.isArray(given) ? JSON.stringify(given) : (given as Value));
 
@@ -98,6 +110,12 @@ export function* one<T>(statement: Statement, decode: (row: Row) => T): Script<T
 export function* count(statement: Statement): Script<number> {
   const [row = {}] = yield statement;
   return Number(Object.values(row)[0] ?? 0);
+}
+
+/** The same of several statements that always return a row. */
+export function* counts(statements: readonly Statement[]): Script<number[]> {
+  const rows = yield statements;
+  return rows.map((row) => Number(Object.values(row)[0] ?? 0));
 }
 
 export const text = (row: Row, column: string): string => {

@@ -15,13 +15,14 @@ import { rowSteps, writes } from "./operations.ts";
 import { connect } from "./sqlite/connect.ts";
 import { leftovers } from "./sqlite/leftovers.ts";
 import { createQueue, createRunner } from "./sqlite/runner.ts";
-import { createForgetting, type ScrubDeps } from "./sqlite/scrub.ts";
+import { createForgetting, type Forgetting } from "./forgetting.ts";
 import { systemNow } from "./sqlite/store.ts";
+import { rewriteFile } from "./sqlite/vacuum.ts";
 import { saveFile } from "./stored-files.ts";
 import { messageToStore } from "../core/messages/codec.ts";
 
 interface Ground {
-  readonly files: ScrubDeps;
+  readonly files: Forgetting;
   readonly conversation: ConversationId;
   readonly contents: () => readonly string[];
 }
@@ -37,7 +38,8 @@ async function onFiles(test: (ground: Ground) => Promise<void>): Promise<void> {
   const contents = (): readonly string[] =>
     readdirSync(join(folder, "files"), { recursive: true, encoding: "utf8" }).filter((name) => name.includes("file_"));
   try {
-    await test({ files: { content, deps, read, write, retry, db, isReadOnly: false }, conversation, contents });
+    const erase = async (): Promise<void> => await retry(() => rewriteFile(db));
+    await test({ files: { content, deps, read, write, erase, isReadOnly: false }, conversation, contents });
   } finally {
     db.close();
   }
@@ -84,7 +86,7 @@ describe("storing a file", () => {
 });
 
 /** The same files on a slow disk: whoever does not wait returns too early. */
-const slowly = (files: ScrubDeps): ScrubDeps => ({
+const slowly = (files: Forgetting): Forgetting => ({
   ...files,
   content: {
     ...files.content,
@@ -97,9 +99,9 @@ const slowly = (files: ScrubDeps): ScrubDeps => ({
       await files.content.remove(storageUri);
     },
   },
-  async retry(work) {
+  async erase() {
     await sleep(5);
-    return await files.retry(work);
+    await files.erase();
   },
 });
 

@@ -3,10 +3,11 @@
 import { createHash } from "node:crypto";
 import { LcmError } from "../core/base/errors.ts";
 import { escapedForms, redactText } from "../core/maintenance/redact.ts";
-import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
+import type { ContentFacts } from "../core/model/content-store.ts";
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
 import { messageName } from "../core/model/types.ts";
 import type { ConversationId, FileEncoding, FileId, MessageId, StoredFile } from "../core/model/types.ts";
+import type { StoredContent } from "./content/staged.ts";
 import { fileWith, hashOf, mustHave, storedAmong } from "./conversation/reads.ts";
 import { freshFileId } from "./ledger/files.ts";
 import { filesIn, filesOnlyOf, mapFiles, replaceFileRow, withCopies } from "./maintenance/forget.ts";
@@ -15,7 +16,7 @@ import { toStoredFile } from "./rows.ts";
 import { first, type ScriptDeps, type Transactions } from "./script.ts";
 
 export interface StoredFiles extends Transactions {
-  readonly content: ContentStore;
+  readonly content: StoredContent;
   readonly deps: ScriptDeps;
 }
 
@@ -36,7 +37,7 @@ const changed = (id: FileId, how: string): LcmError =>
   });
 
 export const filePath = async (files: StoredFiles, id: FileId): Promise<string | null> =>
-  files.content.path((await mustFindFile(files, id)).storageUri);
+  await files.content.path((await mustFindFile(files, id)).storageUri);
 
 /** Extracts the lines here, so that a worker thread passes on only these. */
 export async function fileLines(files: StoredFiles, id: FileId, range: LineRange) {
@@ -77,11 +78,13 @@ export async function saveFile({ content, deps, read, write }: StoredFiles, file
     return known;
   }
   const id = await read(() => freshFileId(deps, file.conversation));
-  const { keep, drop, ...saved } = await content.put(id, file);
+  const { keep, drop, rows = [], ...saved } = await content.put(id, file);
   try {
     return await write(function* () {
       const stored = yield* rowSteps.recordFile(deps, { ...described, id, contentHash: hash, ...saved });
-      if (stored.id === id) keep();
+      if (stored.id !== id) return stored;
+      yield rows;
+      keep();
       return stored;
     });
   } catch (error) {

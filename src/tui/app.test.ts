@@ -26,6 +26,8 @@ const one: Conversation = {
   sessionId: "s",
   sessionKey: null,
   agentId: null,
+  folder: null,
+  parentSessionId: null,
   active: true,
   hidden: false,
   title: null,

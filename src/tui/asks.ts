@@ -1,19 +1,20 @@
 /** Everything the UI can ask for (reads, writes, model calls), and how an ask is performed. */
 
 import { contextAsks } from "./context/asks.ts";
-import { conversationsAsks } from "./conversations/asks.ts";
+import { conversationsAsks } from "../operator/conversations.ts";
 import { summariesAsks } from "./summaries/asks.ts";
 import { messagesAsks } from "./messages/asks.ts";
-import { searchAsks } from "./search/asks.ts";
+import { searchAsks } from "../operator/search.ts";
 import { statusAsks } from "./status/asks.ts";
 import { transcriptsAsks } from "./transcripts/asks.ts";
 import { askAsks } from "./ask/asks.ts";
-import { workAsks } from "./dialogs/work-asks.ts";
-import { changesAsks } from "./dialogs/changes-asks.ts";
+import { workAsks } from "../operator/work.ts";
+import { changesAsks } from "../operator/changes.ts";
 import { filesAsks } from "./files/asks.ts";
-import { historyAsks } from "./history/asks.ts";
-import { rewriteAsks } from "./dialogs/rewrite/asks.ts";
-import type { Doing } from "./port.ts";
+import { historyAsks } from "../operator/history.ts";
+import { promptsAsks } from "../operator/prompts.ts";
+import { rewriteAsks } from "../operator/rewrite.ts";
+import type { Doing } from "../operator/port.ts";
 
 const all = {
   ...conversationsAsks,
@@ -25,6 +26,7 @@ const all = {
   ...transcriptsAsks,
   ...filesAsks,
   ...historyAsks,
+  ...promptsAsks,
   ...changesAsks,
   ...rewriteAsks,
   ...workAsks,

@@ -29,6 +29,15 @@ export const commands = {
   messages: its("messages", "messages", "show the conversation's messages"),
   summaries: its("dag", "summaries", "show the conversation's summaries"),
   context: its("context", "context", "show the prompt the model gets"),
+  prompts: its("seen stats prompts", "prompts", "show the prompts that were sent, turn by turn"),
+  seen: {
+    name: "seen behind",
+    help: "show the prompt behind the selected message: what the model saw",
+    place: ({ conversation, message }) =>
+      conversation === null || message === null
+        ? "no message is selected"
+        : { kind: "prompts", conversation, behind: message },
+  },
   search: its("grep", "search", "search this conversation"),
   files: its("describe", "files", "show the conversation's files"),
   history: its("history undo", "history", "show the history of changes, and undo them"),
@@ -67,6 +76,12 @@ export const commands = {
     help: "copy its summaries into another conversation",
     changes: true,
     place: ofConversation((source) => ({ kind: "targets", source })),
+  },
+  pin: {
+    name: "pins pin unpin standing instruction",
+    help: "pin the selected message's standing instruction, or unpin it",
+    changes: true,
+    place: ({ message }) => (message === null ? "no message is selected" : { kind: "pin", message }),
   },
   forget: {
     name: "forget redact remove",

@@ -5,10 +5,10 @@
 
 import type { ConversationId, FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { AskAnswer, Ask } from "./asks.ts";
-import type { RewriteSelection } from "./dialogs/rewrite/asks.ts";
-import type { PruneSelection } from "./dialogs/work-asks.ts";
+import type { RewriteSelection } from "../operator/rewrite.ts";
+import type { PruneSelection } from "../operator/work.ts";
 import type { Key } from "./keys.ts";
-import type { Failure, OfConversation, Progress } from "./port.ts";
+import type { Failure, OfConversation, Progress } from "../operator/port.ts";
 import type { ForgetPlan } from "../core/model/store.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Page } from "../format/page.ts";
@@ -92,6 +92,8 @@ interface Destinations {
   readonly messages: OfConversation & { readonly at?: MessageId };
   readonly summaries: OfConversation & { readonly at?: SummaryId };
   readonly context: OfConversation;
+  /** `behind`: begins with the prompt behind this message. */
+  readonly prompts: OfConversation & { readonly behind?: MessageId };
   readonly files: OfConversation & { readonly at?: FileId };
   readonly search: OfAny;
   readonly status: OfAny;
@@ -111,6 +113,7 @@ interface Destinations {
   readonly compact: OfConversation;
   readonly export: OfConversation & { readonly path: string };
   readonly prune: { readonly select: PruneSelection };
+  readonly pin: { readonly message: MessageId };
   readonly forget: { readonly target: ForgetPlan["target"] };
   /** The list that picks a backup. */
   readonly backups: object;
@@ -163,7 +166,7 @@ export const opens =
   };
 
 /** The screens of one conversation. */
-export type Its = "messages" | "summaries" | "context" | "files" | "search" | "status" | "history";
+export type Its = "messages" | "summaries" | "context" | "prompts" | "files" | "search" | "status" | "history";
 
 /** A key as data: the key bar, the help page, `docs/keys.md` and refusals are generated from it. */
 export interface Binding<S> {

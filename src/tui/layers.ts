@@ -8,6 +8,7 @@ import { summariesModule } from "./summaries/screen.ts";
 import { filesModule } from "./files/screen.ts";
 import { searchModule } from "./search/screen.ts";
 import { historyModule } from "./history/screen.ts";
+import { promptsModule } from "./prompts/screen.ts";
 import { messagesModule } from "./messages/screen.ts";
 import { statusModule } from "./status/screen.ts";
 import { transcriptsModule } from "./transcripts/screen.ts";
@@ -27,6 +28,7 @@ const all = {
   messages: messagesModule,
   summaries: summariesModule,
   context: contextModule,
+  prompts: promptsModule,
   files: filesModule,
   search: searchModule,
   status: statusModule,
@@ -41,6 +43,7 @@ const all = {
   fix: changes.fixModule,
   compact: changes.compactModule,
   prune: changes.pruneModule,
+  pin: changes.pinModule,
   forget: changes.forgetModule,
   restore: changes.restoreModule,
   backups: backupsModule,

@@ -8,7 +8,7 @@ import { draw, isBusy, start, update, type App, type AppEvent, type AppStep, typ
 import { perform } from "./asks.ts";
 import type { Destination } from "./contract.ts";
 import { keyOf } from "./keys.ts";
-import type { Failure, Port } from "./port.ts";
+import type { Failure, Port } from "../operator/port.ts";
 
 export interface Running {
   readonly port: Port;

@@ -76,7 +76,7 @@ async function createWorld(): Promise<World> {
     const other = await fill("other", otherHost, 20);
     const id = await fill("old", host, 250);
     while ((await store.index(1_000)) > 0);
-    await databaseFileOf(store).archive([id], archive);
+    await store.archive([id], archive);
     mkdirSync(join(folder, "without"));
     await databaseFileOf(store).backup(join(folder, "without", "lcm.db"));
     cpSync(join(folder, "whole", "lcm-files"), join(folder, "without", "lcm-files"), { recursive: true });
@@ -151,7 +151,7 @@ describe("kill -9 in the middle", () => {
           const isThere = await check(store);
           if (ended.said.includes(done)) assert.equal(isThere, what === "merge");
           if (round > 0) count[isThere ? "all" : "nothing"] += 1;
-          if (what === "merge") await databaseFileOf(store).merge(archive);
+          if (what === "merge") await store.merge(archive);
           else if (isThere) {
             const revision = (await store.conversation(id))?.revision ?? -1;
             await store.remove([{ conversation: id, revision }]);

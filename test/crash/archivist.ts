@@ -3,7 +3,6 @@
 import { writeSync } from "node:fs";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { databaseFileOf } from "../../src/core/model/database-file.ts";
 
 export interface ArchivistOrders {
   readonly path: string;
@@ -23,7 +22,7 @@ async function obey({ path, conversation, archive }: ArchivistOrders): Promise<v
   const store = await openSqlite({ path, housekeeping: false });
   const known = await store.conversation(conversation);
   writeSync(1, `${begun}\n`);
-  if (archive !== undefined) await databaseFileOf(store).merge(archive);
+  if (archive !== undefined) await store.merge(archive);
   else await store.remove([{ conversation, revision: known?.revision ?? -1 }]);
   writeSync(1, `${done}\n`);
   await store.close();

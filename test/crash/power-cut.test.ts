@@ -10,7 +10,6 @@ import { describe, it } from "node:test";
 import type { Timestamp } from "../../src/core/base/time.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import { resolveSettings, type Durability } from "../../src/core/model/settings.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { adopt } from "../../src/store/adopt/adopt.ts";
@@ -200,11 +199,11 @@ const archiving: Work = {
       async (store) => {
         const [conversation] = await store.conversations({ sessionId: "s" });
         const { id, revision } = conversation ?? assert.fail();
-        await databaseFileOf(store).archive([id], `${path}.old.db`);
+        await store.archive([id], `${path}.old.db`);
         achieved("archived");
         await store.remove([{ conversation: id, revision }]);
         achieved("removed");
-        await databaseFileOf(store).merge(`${path}.old.db`);
+        await store.merge(`${path}.old.db`);
         achieved("merged");
       },
       "normal",

@@ -5,15 +5,22 @@
 
 import { writeSync } from "node:fs";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
+import type { Store } from "../../src/core/model/store.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
+import { isPostgresUrl } from "../../src/core/base/database-place.ts";
+import { openPostgres } from "../../src/store/postgres/store.ts";
 import { openSqliteWorker } from "../../src/store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
+import { untilAnswered } from "../support/until-answered.ts";
 import { turnWithTool } from "../support/scripted-host.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
 export interface Orders {
+  /** Of a file, or the URL of a database. */
   readonly path: string;
+  /** Where a server's large content is. */
+  readonly filesDir?: string;
   readonly sessionId: string;
   /** Keys begin with it. */
   readonly name: string;
@@ -43,20 +50,27 @@ const [, self, given] = process.argv;
 if (given !== undefined && self !== undefined && import.meta.filename === self)
   await write(JSON.parse(given) as Orders);
 
-async function write({ path, sessionId, name, turns, inThread }: Orders): Promise<void> {
-  const store = inThread ? await openSqliteWorker({ path }) : await openSqlite({ path });
+async function openFor({ path, inThread, filesDir = "" }: Orders): Promise<Store> {
+  if (isPostgresUrl(path)) return await openPostgres({ url: path, filesDir, connectionsMax: inThread ? 2 : 1 });
+  return inThread ? await openSqliteWorker({ path }) : await openSqlite({ path });
+}
+
+async function write(orders: Orders): Promise<void> {
+  const { sessionId, name, turns } = orders;
+  const store = await openFor(orders);
   const settings = resolveSettings({ env: {}, config }).values;
   const lcm = createLcm({ store, clock: { now: systemNow }, settings });
-  const { id } = await store.open({ sessionId });
+  const { id } = await untilAnswered(async () => await store.open({ sessionId }));
   for (let turn = 0; turn < turns; turn++) {
     const at = "2026-02-17T07:37:00.000Z" as Timestamp;
     const items = turnOf(name, turn).map(
       (message, place) => ({ kind: "message", message, key: keyOf(name, turn, place), at }) as const,
     );
-    await lcm.ingest(id, items, { hostCursor: `${name} ${turn}` });
+    await untilAnswered(async () => await lcm.ingest(id, items, { hostCursor: `${name} ${turn}` }));
     writeSync(1, `${acknowledgement(turn)}\n`);
-    if (turn % 3 === 2) await lcm.compact({ conversation: id, mode: turn % 9 === 8 ? "sweep" : "due", budget: 4_000 });
-    if (turn % 5 === 4) await store.index(64);
+    const mode = turn % 9 === 8 ? "sweep" : "due";
+    if (turn % 3 === 2) await untilAnswered(async () => await lcm.compact({ conversation: id, mode, budget: 4_000 }));
+    if (turn % 5 === 4) await untilAnswered(async () => await store.index(64));
   }
   await store.close();
 }

@@ -39,7 +39,11 @@ export const proofs: readonly Proof[] = [
     holds: ["test/**/*.test.ts"],
   },
   { command: /^npm pack$/, file: "test/support/published.ts", holds: ['["pack", '] },
-  { command: /^npm install \S+\.tgz$/, file: "test/package.test.ts", holds: ['["install", ...quietly, packed.path]'] },
+  {
+    command: /^npm install (?:-g )?\S+\.tgz$/,
+    file: "test/package.test.ts",
+    holds: ['["install", ...quietly, packed.path]'],
+  },
   {
     command: /^openclaw plugins install (?:-l \.|npm-pack:\S+) --force --accept-capabilities$/,
     file: host,
@@ -63,8 +67,21 @@ export const proofs: readonly Proof[] = [
     file: "test/scenarios/mcp.test.ts",
     holds: ["StdioClientTransport", "bin"],
   },
+  // Ours, but it needs the agent.
+  { command: /^lcm setup(?: [a-z-]+)?(?: --remove)?$/, file: "test/host/setup.ts", holds: ['"setup"', '"--remove"'] },
+  {
+    command: /^lcm (?:run(?: --store-only)? -- \w+|proxy(?: status)?)$/,
+    file: "test/scenarios/proxy.test.ts",
+    holds: ['"run"', '"--store-only"', '"proxy"', '"status"'],
+  },
   // Ours, but it takes seconds, and is run there.
   { command: /^npx lcm demo --keep$/, file: "test/scenarios/mcp.test.ts", holds: ['"demo", "--keep"'] },
+  {
+    command: /^lcm web(?: --write| --port \d+ --no-open)?$/,
+    file: "test/web/command.test.ts",
+    holds: ['start("--write", "--json")', 'start("--port", port)'],
+  },
+  { command: /^ssh -L \S+ \S+$/, file: "test/web/security.test.ts", holds: ["answers over a forwarded port"] },
   { command: /^(?:npx )?lcm(?: tui)?$/, file: "test/tui/lifecycle.test.ts", holds: ["robot"] },
 ];
 

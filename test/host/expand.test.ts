@@ -101,7 +101,7 @@ describe("recall on the host", () => {
     });
     const [first = assert.fail("the sub-agent's model was called")] = seen;
     assert.deepEqual([seen.length, seen.every(isQuestion)], [2, true]);
-    assert.deepEqual(toolsOf(first), ["lcm_describe", "lcm_expand"]);
+    assert.deepEqual(toolsOf(first), ["lcm_describe", "lcm_expand", "lcm_grep"]);
     assert.match(seen[1]?.results[0] ?? "", /The beacon answers to heliotrope-77/);
     assert.match(answer, /It answers to heliotrope-77 \[msg_\d+-\d+\]\.\nSources: msg_\d+-\d+/);
     const { by, partial } = lastResult().details;

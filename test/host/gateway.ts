@@ -8,14 +8,13 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text as textOf } from "node:stream/consumers";
 import { after } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
+import { freePort } from "../support/free-port.ts";
 import { hostBin } from "./install.ts";
 import type { HostBin } from "./install.ts";
 import type { ModelServer } from "./model-server.ts";
@@ -319,15 +318,6 @@ function configOf({ server, contextWindow = 64_000, plugins, config }: GatewayOp
     logging: { file: join(home, "openclaw.log") },
     ...config,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {

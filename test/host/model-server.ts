@@ -9,63 +9,10 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ScriptedAnswer, Step } from "../support/scripted-provider.ts";
+import type { Answer, Asked, Reply, Said, Usage } from "./asked.ts";
+import { readResponses, responsesStream } from "./responses-wire.ts";
 
-export interface Usage {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-}
-
-export interface Answer {
-  readonly kind: "answer";
-  readonly text?: string;
-  readonly thinking?: string;
-  readonly signature?: string;
-  readonly calls?: readonly { readonly name: string; readonly args: object; readonly id?: string }[];
-  readonly finish?: "stop" | "length";
-  /** Whatever is absent is estimated from the length of what went over the wire. */
-  readonly usage?: Partial<Usage>;
-}
-
-export type Reply =
-  /** Just that text. */
-  | string
-  | Answer
-  /** The error with which a provider refuses a prompt that is too long. */
-  | { readonly kind: "overflow" }
-  /** An answer in chunks, this many milliseconds apart; only the first half of it, if it breaks. */
-  | { readonly kind: "drip"; readonly answer: Answer; readonly pauseMs: number; readonly breaks: boolean }
-  /** Trouble: `error`, `body`, `hang`, `cut`. */
-  | Exclude<Step, ScriptedAnswer | { kind: "endless" | "reply" }>;
-
-/** A message from the wire, whichever format it had. */
-export interface Said {
-  readonly role: "user" | "assistant" | "tool";
-  readonly text: string;
-  readonly thinking: string;
-  readonly calls: readonly { readonly id: string; readonly name: string }[];
-}
-
-export interface Asked {
-  /** A turn of an agent, or a single completion such as a plugin requests for a summary. */
-  readonly kind: "turn" | "completion";
-  readonly format: "openai" | "anthropic";
-  readonly model: string;
-  /** The session key of a turn; "" for a completion. */
-  readonly session: string;
-  readonly system: string;
-  /** Without the system prompt and without the note that the host adds at the end of every turn. */
-  readonly messages: readonly Said[];
-  /** The user's last message, without the time and the notes that the host puts around it. */
-  readonly prompt: string;
-  /** Tool results since then. */
-  readonly results: readonly string[];
-  readonly tools: readonly string[];
-  readonly body: ReturnType<typeof JSON.parse>;
-  readonly atMs: number;
-}
+export type { Answer, Asked, Reply };
 
 export type Script = (asked: Asked) => Reply | Promise<Reply>;
 
@@ -89,6 +36,8 @@ export async function startModelServer(): Promise<ModelServer> {
   const server = createServer((request, response) => {
     void textOf(request).then(async (body) => {
       if (request.method !== "POST") return response.writeHead(404).end();
+      if (request.url?.includes("/count_tokens") === true)
+        return response.end(JSON.stringify({ input_tokens: Math.ceil(body.length / 4) }));
       const now = readRequest(request.url ?? "", JSON.parse(body));
       asked.push(now);
       const nth = ++count;
@@ -124,9 +73,15 @@ export async function startModelServer(): Promise<ModelServer> {
 type Json = ReturnType<typeof JSON.parse>;
 
 function readRequest(path: string, body: Json): Asked {
-  const format = path.endsWith("/messages") ? "anthropic" : "openai";
-  const all: readonly Said[] = body.messages.flatMap(format === "anthropic" ? readAnthropic : readOpenai);
-  const system = textIn(format === "anthropic" ? body.system : body.messages[0]?.role === "system" && body.messages[0]);
+  if (path.endsWith("/responses")) return { ...readTurn(body, "responses"), ...readResponses(body) };
+  return readTurn(body, /\/messages(?:\?|$)/.test(path) ? "anthropic" : "openai");
+}
+
+function readTurn(body: Json, format: Asked["format"]): Asked {
+  const all: readonly Said[] = (body.messages ?? []).flatMap(format === "anthropic" ? readAnthropic : readOpenai);
+  const system = textIn(
+    format === "anthropic" ? body.system : body.messages?.[0]?.role === "system" && body.messages[0],
+  );
   const messages = all.filter(({ text }) => !text.startsWith("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"));
   const prompted = messages.findLastIndex(({ role }) => role === "user");
   const isTurn = system.includes("<!-- openclaw:attempt:");
@@ -183,8 +138,7 @@ const callsIn = (parts: readonly Json[]): Said["calls"] =>
   parts.filter(({ type }) => type === "tool_use").map(({ id, name }) => ({ id, name }));
 
 function perform(reply: Exclude<Reply, string>, asked: Asked, nth: number, response: ServerResponse): void {
-  const stream = (answer: Answer): string =>
-    (asked.format === "anthropic" ? anthropicStream : openaiStream)(answer, asked, nth);
+  const stream = (answer: Answer): string => streams[asked.format](answer, asked, nth);
   const send = (status: number, type: string, body: string, headers: Readonly<Record<string, string>> = {}): void => {
     response.writeHead(status, { "content-type": type, ...headers }).end(body);
   };
@@ -212,6 +166,13 @@ function perform(reply: Exclude<Reply, string>, asked: Asked, nth: number, respo
   }
 }
 
+const streams = {
+  openai: openaiStream,
+  anthropic: anthropicStream,
+  responses: (answer: Answer, asked: Asked, nth: number): string =>
+    responsesStream(answer, asked, nth, usageOf(answer, asked)),
+} as const;
+
 async function drip(
   whole: string,
   { pauseMs, breaks }: { readonly pauseMs: number; readonly breaks: boolean },
@@ -228,7 +189,8 @@ async function drip(
   else response.end();
 }
 
-const overflows = {
+const overflows: Readonly<Record<Asked["format"], object>> = {
+  responses: { message: "Your input exceeds the context window of this model.", code: "context_length_exceeded" },
   openai: {
     message: "This model's maximum context length is 64000 tokens. However, your messages resulted in 80000 tokens.",
     type: "invalid_request_error",

@@ -1,8 +1,9 @@
 /**
- * Runs the tests against the real host: `npm run test:host [-- [--keep] word …]`, all files or those whose name has a
- * word. They run in their own namespaces: only loopback is reachable, what the host writes to /tmp stays private, and
- * no process outlives the run. Where that is not allowed they run without. `--keep` keeps the gateways' homes for
- * inspection. `--soak` runs soak.ts instead, see docs/soak.md.
+ * Runs the tests against real hosts: `npm run test:host [-- [--keep] word …]`, all files or those whose name has a word.
+ * The files of OpenClaw and Pi run by default; those of Claude Code, Codex and OpenCode, which are large, only by name
+ * (`-- claude-code codex`). They run in their own namespaces: only loopback is reachable, what a host writes to /tmp stays
+ * private, and no process outlives the run. Where that is not allowed they run without. `--keep` keeps the hosts' homes
+ * for inspection. `--soak` runs soak.ts instead, see docs/soak.md.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -14,7 +15,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { makeScratch } from "../support/scratch.ts";
-import { hostBin } from "./install.ts";
+import { hostBin, hostNode, installHost, installPi, namedHosts } from "./install.ts";
 import { stagePlugin } from "./plugin.ts";
 
 /** A test file that takes longer hangs. */
@@ -45,11 +46,13 @@ if (process.platform !== "linux") {
 } else if (mode === "--inside") {
   process.exitCode = (await runTests(words)) ? 0 : 1;
 } else {
-  const bin = await hostBin();
   const wanted = process.argv.slice(2).filter((word) => word !== "--keep");
+  // Inside, only loopback is reachable.
+  const hosts = wanted.includes("--soak") ? ["openclaw"] : filesFor(wanted).map(hostOf);
+  for (const host of new Set(hosts)) await install(host);
   const json = wanted.indexOf("--json");
   if (json >= 0) [, soakReport] = wanted.splice(json, 2);
-  const command = [bin.node, fileURLToPath(import.meta.url), "--inside", ...wanted];
+  const command = [hostNode, fileURLToPath(import.meta.url), "--inside", ...wanted];
   process.exitCode = await isolate(command, process.argv.includes("--keep"));
 }
 
@@ -77,13 +80,31 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
   return typeof status === "number" ? status : 1;
 }
 
+function filesFor(words: readonly string[]): readonly string[] {
+  const wanted = words.filter((word) => word !== "--bench");
+  const isWanted = (file: string): boolean => wanted.length === 0 || wanted.some((word) => file.includes(word));
+  const isNamed = (host: string): boolean => !(host in namedHosts) || wanted.some((word) => word.startsWith(host));
+  return globSync(words.includes("--bench") ? "*.bench.ts" : "*.test.ts", { cwd: import.meta.dirname })
+    .filter((file) => isWanted(file) && isNamed(hostOf(file)))
+    .toSorted();
+}
+
+/** A file's name begins with that of its host, except for OpenClaw's, some of which also need Pi. */
+function hostOf(file: string): string {
+  const others = [...Object.keys(namedHosts), "pi"];
+  return others.find((host) => file.startsWith(`${host}-`) || file.startsWith(`${host}.`)) ?? "openclaw";
+}
+
+async function install(host: string): Promise<void> {
+  if (host === "openclaw") await hostBin();
+  if (host === "openclaw" || host === "pi") await installPi();
+  else for (const [name, size] of Object.entries(namedHosts)) if (name === host) await installHost(name, size);
+}
+
 /** A line for every file; failures are shown as they happen. */
 async function runTests(words: readonly string[]): Promise<boolean> {
   const isBench = words.includes("--bench");
-  const wanted = words.filter((word) => word !== "--bench");
-  const files = globSync(isBench ? "*.bench.ts" : "*.test.ts", { cwd: import.meta.dirname })
-    .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
-    .toSorted();
+  const files = filesFor(words);
   if (files.length === 0) say("host: no test file is named like that");
   const broken = new AbortController();
   for (const signal of stopSignals) process.once(signal, () => broken.abort());
@@ -105,6 +126,6 @@ async function runTests(words: readonly string[]): Promise<boolean> {
   });
   const shown = new Set(["test:fail", "test:stderr", "test:stdout"]);
   for await (const text of events.filter(({ type }) => shown.has(type)).compose(new spec())) process.stderr.write(text);
-  say(`${tests} tests in ${files.length} files against OpenClaw`);
+  say(`${tests} tests in ${files.length} files against ${[...new Set(files.map(hostOf))].join(", ")}`);
   return isGood;
 }

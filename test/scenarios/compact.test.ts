@@ -327,7 +327,7 @@ describe("lcm compact with a model", () => {
   it("guarantee 9: stops at its deadline, and reports it", async () => {
     const place = withModel();
     provider.play(answer, { kind: "hang" });
-    const run = await lcmBeside(place, ["compact", "1", "--apply", "--concurrency", "1", "--timeout", "1.5"]);
+    const run = await lcmBeside(place, ["compact", "1", "--apply", "--concurrency", "1", "--timeout", "10"]);
     assert.equal(run.status, 0, run.stderr);
     assert.match(run.stdout, /in 1 pass; stopped at the deadline\n$/);
   });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { PassThrough } from "node:stream";
@@ -18,6 +18,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createLcm } from "../../src/core/lcm.ts";
 import { serveMcp } from "../../src/mcp/server.ts";
 import { openSqliteWorker } from "../../src/store/sqlite/worker.ts";
+import { createHost, toIncoming, user } from "../support/scripted-host.ts";
 import { startScriptedProvider } from "../support/scripted-provider.ts";
 import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { bare, bin, createFolder, linesOf, ok } from "./program.ts";
@@ -53,23 +54,30 @@ const withModel = (): Env => ({
   LCM_EXPAND_TIMEOUT_SECONDS: "60",
 });
 
+type Meta = Record<string, unknown>;
+
 interface Connected {
   readonly client: Client;
   readonly stderr: () => string;
-  readonly call: (name: string, args: Record<string, unknown>) => Promise<CallToolResult>;
+  readonly call: (name: string, args: Record<string, unknown>, meta?: Meta) => Promise<CallToolResult>;
 }
 
 /** A client with its own server, which ends when the work is done. */
 async function connected<T>(
-  options: { readonly env?: Env; readonly args?: readonly string[]; readonly mode?: "legacy" | "auto" },
+  options: {
+    readonly env?: Env;
+    readonly args?: readonly string[];
+    readonly mode?: "legacy" | "auto";
+    readonly cwd?: string;
+  },
   work: (connected: Connected) => Promise<T>,
 ): Promise<T> {
-  const { env, args = [], mode = "legacy" } = options;
+  const { env, args = [], mode = "legacy", cwd = state } = options;
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [bin, "mcp", ...args],
     env: environment(env),
-    cwd: state,
+    cwd,
     stderr: "pipe",
   });
   let stderr = "";
@@ -77,8 +85,8 @@ async function connected<T>(
   const client = new Client({ name: "scenario", version: "1.0.0" }, { versionNegotiation: { mode } });
   await client.connect(transport);
   try {
-    const call = async (name: string, given: Record<string, unknown>): Promise<CallToolResult> =>
-      await client.callTool({ name, arguments: given });
+    const call: Connected["call"] = async (name, given, meta) =>
+      await client.callTool({ name, arguments: given, ...(meta === undefined ? {} : { _meta: meta }) });
     return await work({ client, call, stderr: () => stderr });
   } finally {
     await client.close();
@@ -87,8 +95,6 @@ async function connected<T>(
 
 const textIn = ({ content }: CallToolResult): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
-// A wrong shape fails where it is read.
-const detailsIn = ({ structuredContent }: CallToolResult): ReturnType<typeof JSON.parse> => structuredContent;
 
 function openGrants(): number {
   const db = new DatabaseSync(database, { readOnly: true });
@@ -122,7 +128,7 @@ describe("lcm mcp", () => {
     });
   }
 
-  it("answers each of them with text for a model and details for a program", async () => {
+  it("answers each of them with text for a model, and nothing that a client could show instead", async () => {
     await connected({}, async ({ call, stderr }) => {
       const grep = await call("lcm_grep", { pattern: "ERR_WEBHOOK_CLOCK_SKEW", mode: "full_text" });
       assert.match(textIn(grep), /; times in UTC:\nmsg_\d+-\d+ \w+ 2026-09-1\d \d\d:\d\d/);
@@ -130,16 +136,17 @@ describe("lcm mcp", () => {
       const id = /msg_\d+-\d+/.exec(textIn(grep))?.[0];
       const message = await call("lcm_describe", { id });
       assert.match(textIn(message), new RegExp(`^${id} · `));
-      assert.equal(detailsIn(message).id, id);
-      const [leaf] = detailsIn(message).coveredBy;
+      const leaf = /sum_[\da-f]{16}/.exec(textIn(message))?.[0];
       assert.match(textIn(await call("lcm_describe", { id: leaf })), /Below it: \d+ messages/);
       const recent = await call("lcm_recent", { since: "2026-09-29", before: "2026-09-30" });
       assert.match(textIn(recent), /What happened 2026-09-29 .*\n(sum|msg)_/);
       const asked = await call("lcm_expand_query", { prompt: "When is the appointment for Theo's passport?" });
       assert.match(textIn(asked), /30 September.*9:40/s);
-      assert.equal(detailsIn(asked).by, "excerpts");
-      assert.ok(detailsIn(asked).citedIds.length > 0);
-      for (const result of [grep, message, recent, asked]) assert.notEqual(result.isError, true);
+      assert.match(textIn(asked), /Sources: (?:msg|sum)_/);
+      for (const result of [grep, message, recent, asked]) {
+        assert.notEqual(result.isError, true);
+        assert.deepEqual([result.content.length, "structuredContent" in result], [1, false]);
+      }
       assert.equal(stderr(), "");
     });
     assert.equal(openGrants(), 0);
@@ -158,9 +165,7 @@ describe("lcm mcp", () => {
     ok(place, "import", chat);
     await connected({ env: place.env }, async ({ call }) => {
       const found = await call("lcm_grep", input);
-      const snippets = detailsIn(found).matches.map(({ snippet }: { readonly snippet: string }) => snippet);
-      assert.deepEqual(snippets, [said[0]?.content], textIn(found));
-      assert.equal(detailsIn(found).mode, "full_text");
+      assert.match(textIn(found), /^1 match, best first; .*\n> The worker took the payment on Monday/s);
     });
   });
 
@@ -199,7 +204,6 @@ describe("lcm mcp", () => {
         { onprogress: ({ message }) => void told.push(message ?? "") },
       );
       assert.match(textIn(result), /Wednesday 30 September at 9:40/);
-      assert.equal(detailsIn(result).by, "model");
       assert.match(told.join("\n"), /^searching for .*\nfound .*\nreading .*\n(?:.*\n)*asking .*storyteller/);
     });
   });
@@ -283,6 +287,152 @@ describe("guarantee 25: lcm mcp reads no further than the operator allows", () =
   });
 });
 
+/** Sessions that each keep one word, by the folder they were in. */
+describe("lcm mcp in a project", () => {
+  const root = realpathSync(createFolder());
+  const [pier, docs, mill, empty] = ["pier", "pier/docs", "mill", "empty"].map((name) => join(root, name));
+  const path = join(root, "lcm.db");
+  const env = { LCM_DATABASE_PATH: path };
+  const words = ["anchor", "buoy", "cog", "drum", "ember"] as const;
+
+  before(async () => {
+    for (const folder of [pier, docs, mill, empty]) mkdirSync(folder ?? "", { recursive: true });
+    const lcm = createLcm({ store: await openSqliteWorker({ path }), clock: systemClock });
+    const sessions = [
+      { sessionId: "s1", agentId: "claude-code", folder: pier ?? null },
+      { sessionId: "s2", agentId: "codex", folder: docs ?? null, parentSessionId: "s1" },
+      { sessionId: "s3", agentId: "codex", folder: mill ?? null },
+      { sessionId: "s4", agentId: "main" },
+      { sessionId: "s5", agentId: "claude-code", folder: mill ?? null },
+    ];
+    for (const [at, session] of sessions.entries()) {
+      const { id } = await lcm.store.open({ ...session, sessionKey: `${session.agentId}:${session.sessionId}` });
+      const host = createHost(session.sessionId);
+      host.says(user(`lantern ${words[at]}`));
+      await lcm.ingest(id, host.entries.map(toIncoming));
+    }
+    await lcm.close();
+  });
+
+  const wordsIn = (result: CallToolResult): readonly string[] => words.filter((word) => textIn(result).includes(word));
+  const grep = { pattern: "lantern" };
+  const everyWord = { ...grep, allConversations: true };
+  const noteOf = (folder: string | undefined): string =>
+    `No stored conversation belongs to the folder ${folder}: all of them are read.`;
+
+  it("reads the sessions of its folder and of folders inside it, and others on request", async () => {
+    await connected({ env, cwd: pier ?? "" }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["anchor", "buoy"]);
+      assert.deepEqual(wordsIn(await call("lcm_recent", { since: "2026-01-01" })), ["anchor", "buoy"]);
+      assert.deepEqual(wordsIn(await call("lcm_grep", everyWord)), [...words]);
+      assert.deepEqual(wordsIn(await call("lcm_grep", { ...grep, conversationId: 3 })), ["cog"]);
+      const nothing = textIn(await call("lcm_grep", { pattern: "cog" }));
+      assert.match(nothing, /^No matches.*Only this project's sessions were searched; set allConversations to true/s);
+      const asked = textIn(await call("lcm_expand_query", { prompt: "Where is the cog?", query: "cog" }));
+      assert.match(asked, /Nothing relevant was found in any session of this project/);
+      const unknown = textIn(await call("lcm_describe", { id: "msg_3-1" }));
+      assert.match(unknown, /there is no msg_3-1.*set allConversations/s);
+      assert.match(textIn(await call("lcm_describe", { id: "msg_3-1", allConversations: true })), /cog/);
+    });
+  });
+
+  it("reads everything where no folder is known, and says so if a folder has no sessions", async () => {
+    for (const cwd of [state, "/"]) {
+      await connected({ env, cwd }, async ({ call }) => {
+        const result = await call("lcm_grep", grep);
+        assert.deepEqual(wordsIn(result), [...words]);
+        assert.doesNotMatch(textIn(result), /No stored conversation/);
+      });
+    }
+    await connected({ env, cwd: empty ?? "" }, async ({ call }) => {
+      const result = await call("lcm_grep", grep);
+      assert.deepEqual(wordsIn(result), [...words]);
+      assert.equal(linesOf(textIn(result)).at(-1), noteOf(empty));
+    });
+    await connected({ env, cwd: mill ?? "", args: ["--folder", empty ?? ""] }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), []);
+    });
+    await connected({ env, cwd: mill ?? "", args: ["--folder", "../pier/docs"] }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["buoy"]);
+    });
+  });
+
+  it("takes the project of the session that Codex names, and Claude Code's newest", async () => {
+    const turn = (thread: string) => ({ "x-codex-turn-metadata": { session_id: "s3", thread_id: thread } });
+    await connected({ env, cwd: empty ?? "" }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep, turn("s2"))), ["buoy"]);
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep, turn("not stored yet"))), ["cog", "ember"]);
+      // A session of another agent is not the caller's.
+      for (const turn of [{ thread_id: "s1" }, { thread_id: 2 }, ["s2"], "s2", null]) {
+        const result = await call("lcm_grep", grep, { "x-codex-turn-metadata": turn });
+        assert.equal(linesOf(textIn(result)).at(-1), noteOf(empty));
+      }
+    });
+    const started = { ...env, CLAUDE_CODE_SESSION_ID: "s5", CLAUDE_PROJECT_DIR: empty ?? "" };
+    await connected({ env: started }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["cog", "ember"]);
+    });
+    // Claude Code names its project, so a new one has nothing to read yet.
+    await connected({ env: { ...started, CLAUDE_CODE_SESSION_ID: "new" } }, async ({ call }) => {
+      const nothing = textIn(await call("lcm_grep", grep));
+      assert.match(nothing, /^No matches in 0 messages.*set allConversations to true/s);
+      assert.deepEqual(wordsIn(await call("lcm_grep", everyWord)), [...words]);
+    });
+    const pluginData = createFolder();
+    const note = join(pluginData, `session-${process.pid}.json`);
+    await connected({ env: { ...started, CLAUDE_PLUGIN_DATA: pluginData } }, async ({ call }) => {
+      // Of another process of the host, which works in another project.
+      writeFileSync(join(pluginData, "session.json"), JSON.stringify({ sessionId: "s1", folder: "anywhere" }));
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["cog", "ember"]);
+      writeFileSync(note, JSON.stringify({ sessionId: "s1", folder: "anywhere" }));
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["anchor", "buoy"]);
+      for (const broken of ["", "{", "[]", '{"sessionId":5,"folder":"x"}', '{"sessionId":"gone","folder":"x"}']) {
+        writeFileSync(note, broken);
+        assert.deepEqual(wordsIn(await call("lcm_grep", grep)), ["cog", "ember"], broken);
+      }
+    });
+  });
+
+  it("guarantee 25: nothing that a client sends widens what the policy allows", async () => {
+    const meta = { "x-codex-turn-metadata": { session_id: "s3", thread_id: "s3" } };
+    const cases = [
+      ["own", ["--conversation", "codex:s2"], ["buoy"], ["buoy"]],
+      ["agent", ["--conversation", "codex:s2"], ["buoy"], ["buoy", "cog"]],
+      ["agent", ["--conversation", "codex:s2", "--folder", mill ?? ""], ["buoy", "cog"], ["buoy", "cog"]],
+      ["own", ["--conversation", "codex:s2", "--folder", mill ?? ""], ["buoy"], ["buoy"]],
+    ] as const;
+    for (const [policy, args, byDefault, widest] of cases) {
+      await connected({ env: { ...env, LCM_SCOPE_POLICY: policy }, args }, async ({ call }) => {
+        assert.deepEqual(wordsIn(await call("lcm_grep", grep, meta)), byDefault);
+        const wide = await call("lcm_grep", everyWord, meta);
+        if (policy === "own") assert.equal(wide.isError, true);
+        else assert.deepEqual(wordsIn(wide), widest);
+      });
+    }
+    const started = { ...env, CLAUDE_CODE_SESSION_ID: "s1", LCM_SCOPE_POLICY: "agent" };
+    await connected({ env: started, cwd: mill ?? "" }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep, meta)), ["anchor"]);
+      assert.deepEqual(wordsIn(await call("lcm_grep", everyWord, meta)), ["anchor", "ember"]);
+    });
+    // Not even if the note of its session is gone.
+    const pluginData = createFolder();
+    const note = join(pluginData, `session-${process.pid}.json`);
+    writeFileSync(note, JSON.stringify({ sessionId: "s1", folder: "x" }));
+    const noted = { ...env, CLAUDE_PLUGIN_DATA: pluginData, LCM_SCOPE_POLICY: "own" };
+    await connected({ env: noted }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep, meta)), ["anchor"]);
+      rmSync(note);
+      const denied = await call("lcm_grep", grep, meta);
+      assert.deepEqual([denied.isError, wordsIn(denied)], [true, []]);
+    });
+    // A session that is not stored yet has no family; its agent is known all the same.
+    await connected({ env: { ...started, CLAUDE_CODE_SESSION_ID: "new" }, cwd: mill ?? "" }, async ({ call }) => {
+      assert.deepEqual(wordsIn(await call("lcm_grep", grep, meta)), ["ember"]);
+      assert.deepEqual(wordsIn(await call("lcm_grep", everyWord, meta)), ["anchor", "ember"]);
+    });
+  });
+});
+
 // ── What a server does on its pipes ──────────────────────────────────────────────────────────────────────────────────
 
 const systemClock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
@@ -347,7 +497,7 @@ describe("lcm mcp on its pipes", () => {
   it("answers a question during which its input ended, within the question's own time", async () => {
     provider.play({ kind: "hang" });
     const asked = provider.asked.length;
-    const server = startServer({ ...withModel(), LCM_EXPAND_TIMEOUT_SECONDS: "2" });
+    const server = startServer({ ...withModel(), LCM_EXPAND_TIMEOUT_SECONDS: "5" });
     const closed = once(server, "close");
     const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
     server.stdin.end(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
@@ -378,7 +528,7 @@ describe("lcm mcp on its pipes", () => {
   for (const ending of ["SIGTERM", "SIGINT"] as const) {
     it(
       `exits cleanly on ${ending} in the middle of a question`,
-      { timeout: 60_000, skip: withoutSignals },
+      { timeout: 600_000, skip: withoutSignals },
       async () => {
         provider.play({ kind: "hang" });
         const asked = provider.asked.length;
@@ -415,7 +565,10 @@ describe("lcm mcp without a usable database", () => {
       for (const name of offered) {
         const result = await call(name, { pattern: "K7QX2M", id: "msg_1-1", prompt: "?" });
         assert.equal(result.isError, true);
-        assert.match(textIn(result), /there is no database at .*lcm\.db\nhint: create one with `lcm import FILE…`/);
+        assert.match(
+          textIn(result),
+          /there is no database at .*lcm\.db\nhint: create one with `lcm import --discover` or `lcm import FILE…`/,
+        );
       }
       copyFileSync(database, path);
       assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);

@@ -50,12 +50,18 @@ describe("search by meaning at the command line", () => {
       lcm(place, "status").stdout,
       /meaning +local:tiny-model\n +no vectors yet; make them with `lcm index`/,
     );
+    const finding = () =>
+      json(place, "doctor").findings.find(({ code }: { code: string }) => code === "vectors_incomplete");
+    assert.deepEqual([finding().severity, finding().message], ["info", "no message has a vector yet"]);
     const { vectors } = json(place, "index");
     const { model, ...facts } = vectors;
     const done = { outcome: "complete", embedded: 7, skipped: 0, pending: 0, problem: null, isResumable: false };
     assert.deepEqual(facts, done);
     assert.match(model, /^local\/tiny-model@[0-9a-f]{8}\/64\/1$/);
     assert.match(lcm(place, "status").stdout, /local\/tiny-model@.*: 7 messages, complete/);
+    assert.equal(finding(), undefined);
+    const other: Place = { ...place, env: { ...place.env, LCM_EMBEDDER: "local:other-model" } };
+    assert.match(lcm(other, "status").stdout, /the vectors are of another model \(local\/tiny-model@/);
     const { hits, caveats } = json(place, "grep", "car");
     assert.equal(hits[0]?.snippet, "my vehicle needs oil");
     assert.deepEqual(caveats, [{ kind: "partial_match", missing: ["car"] }]);

@@ -283,6 +283,8 @@ const said = ({ stdout, stderr }: Run): string => `${stdout}\n${stderr}`;
 
 /** They change nothing, but spend: reading.test.ts tries them. */
 const spending = ["ask", "map"];
+/** Its target is another database, and its source stays as it is: move.test.ts tries it. */
+const moving = ["move"];
 
 describe("guarantee 28: writes are dry runs by default, print the same plan, and back up first", () => {
   it("every command that offers --apply is among those tried here", () => {
@@ -290,7 +292,7 @@ describe("guarantee 28: writes are dry runs by default, print the same plan, and
     addCommands(program, createContext({ finish: () => undefined }), false);
     const offers = (option: string): readonly string[] =>
       program.commands.filter(({ options }) => options.some(({ long }) => long === option)).map((each) => each.name());
-    assert.deepEqual(offers("--apply").toSorted(), [...Object.keys(writings), ...spending].toSorted());
+    assert.deepEqual(offers("--apply").toSorted(), [...Object.keys(writings), ...spending, ...moving].toSorted());
     assert.deepEqual(offers("--dry-run"), offers("--apply"));
   });
 

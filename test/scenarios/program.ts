@@ -1,4 +1,3 @@
-import { homeAt } from "../support/platform.ts";
 /** Runs the real bin as its users do: in separate processes and folders, in a time zone off the full hour. */
 
 import assert from "node:assert/strict";
@@ -11,8 +10,15 @@ import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
+import { homeAt } from "../support/platform.ts";
+import { publishedFolder } from "../support/published.ts";
 
-export const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
+/** Runs the sources of this checkout. */
+export const sourceBin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
+
+/** In a run of all tests this is what is published, which starts faster; otherwise the sources, which need no build. */
+export const bin =
+  process.env["LCM_TEST_SHARED"] === undefined ? sourceBin : join(await publishedFolder(), "bin", "lcm.js");
 
 const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -24,7 +30,7 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 export const bare = {
   PATH: process.env["PATH"],
   TZ: "America/St_Johns",
-  NODE_COMPILE_CACHE: join(scratch, "compiled"),
+  NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(scratch, "compiled"),
 };
 
 let folders = 0;
@@ -46,6 +52,8 @@ export interface Place {
   readonly state: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Another program than `bin`. */
+  readonly program?: string;
 }
 
 const optionsOf = ({ state, env = {} }: Place) => ({
@@ -64,7 +72,7 @@ const toRun = (status: number | null, stdout: string, stderr: string): Run => ({
 
 /** Runs `lcm` for a user with this state directory. */
 export function lcm(place: Place, ...args: readonly string[]): Run {
-  const run = spawnSync(process.execPath, [bin, ...args], {
+  const run = spawnSync(process.execPath, [place.program ?? bin, ...args], {
     ...optionsOf(place),
     encoding: "utf8",
     maxBuffer: 1 << 28,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { makeDemoDatabase } from "../support/demo-database.ts";
-import { createFolder, lcm } from "./program.ts";
+import { createFolder, lcm, sourceBin } from "./program.ts";
 
 /** Runs in every thread of the program, before its first module. */
 const spy = `
@@ -33,7 +33,7 @@ interface Start {
 }
 
 function start(...args: readonly string[]): Start {
-  const run = lcm({ state, env }, ...args);
+  const run = lcm({ state, env, program: sourceBin }, ...args); // Imports are visible only before bundling.
   assert.equal(run.status, 0, `lcm ${args.join(" ")}: ${run.stderr}`);
   const said = (kind: string): readonly string[] =>
     [...run.stderr.matchAll(new RegExp(`^@${kind} (.+)$`, "gm"))].map(([, what = ""]) => what);

@@ -66,12 +66,13 @@ export function createEngine(
 ): Engine {
   let stop = new AbortController();
   let whileThinking: () => Promise<void> = async () => undefined;
+  let happening: Promise<void> = Promise.resolve();
   const scripted = createScriptedModel({
     behaviour: () => {
       const behaviour = random.weighted(behaviours);
       count(`model ${behaviour}`);
-      // Nothing waits for a model that hangs: the deadline ends it.
-      if (behaviour === "hangs") setImmediate(() => stop.abort());
+      // Nothing waits for a model that hangs: the deadline ends it, once the world has done what it was doing.
+      if (behaviour === "hangs") setImmediate(() => void happening.finally(() => stop.abort()));
       return behaviour;
     },
   });
@@ -94,7 +95,7 @@ export function createEngine(
       whileThinking = async () => {
         if (hasHappened) return;
         hasHappened = true;
-        await meanwhile();
+        await (happening = meanwhile());
       };
       const mode = random.weighted({ due: 3, incremental: 3, sweep: 4, until_under: 2 } as const);
       const request: CompactRequest = {

@@ -5,32 +5,26 @@
  */
 
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { ContextItem, ConversationId, NewSummary } from "../../src/core/model/types.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/model/store.ts";
 import { rowSteps, writes } from "../../src/store/operations.ts";
 import { indexBatch } from "../../src/store/search/indexing.ts";
-import { searchIndex } from "../../src/store/sqlite/search-index.ts";
 import type { Script } from "../../src/store/script.ts";
-import { leftovers } from "../../src/store/sqlite/leftovers.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, flattened } from "../support/lossless.ts";
 import type { HostList } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";
 import type { Random } from "../support/random.ts";
 import { createHost, toAppendable, toIncoming } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
+import type { SimulatedStore } from "./database.ts";
 import { createEngine } from "./engine.ts";
 import type { Engine } from "./engine.ts";
-import { brokenOff, pictureOf } from "./interruption.ts";
+import { brokenOff } from "./interruption.ts";
 import { aTurn } from "./turns.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { forgottenMark } from "../../src/core/model/types.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
-import { createRunner } from "../../src/store/sqlite/runner.ts";
-import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** A segment of a session: our conversation, and the host's own file of it. */
 interface Segment {
@@ -96,7 +90,7 @@ export interface Life {
   end(): Promise<void>;
 }
 
-export async function createLife(seed: number, folder: string): Promise<Life> {
+export async function createLife(simulated: SimulatedStore, seed: number, folder: string): Promise<Life> {
   const random = createRandom(seed);
   const log: string[] = [];
   const tally: Tally = {};
@@ -105,19 +99,18 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const plans: Plan[] = [];
   let words = 0;
   let clockMs = Date.UTC(2026, 10, 15);
-  const deps = {
+  const outside = {
     now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp,
     hex16: () => random.hex16(),
-    leftovers,
   };
-  let path = join(folder, "0.db");
-  const reach = async (): Promise<Store> =>
-    await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
+  const database = await simulated.begin(folder, outside);
+  const { searchIndex } = database;
+  const deps = { ...outside, leftovers: database.leftovers };
+  const reach = async (): Promise<Store> => await database.open();
   /** Two connections, as of a gateway and an operator; each step uses one of them. */
   let stores = [await reach(), await reach()] as const;
   let store = stores[0];
   const engineOf = (): Engine => createEngine(store, random, deps.now, count);
-  let lives = 0;
 
   const closeAll = async (): Promise<void> => {
     for (const each of stores) await each.close();
@@ -308,29 +301,21 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   /** A write that is interrupted between two of its statements leaves nothing behind. */
   const interrupt = async (): Promise<string> => {
     const segment = aSegment();
-    const db = connect(path, false);
-    try {
-      const before = pictureOf(db);
-      const { name, script } = await anyScript(segment);
-      const after = random.between(0, 30);
-      const runner = createRunner(db);
-      let wasWhole = false;
-      assert.throws(
-        () =>
-          runner.atomically(
-            "BEGIN IMMEDIATE",
-            brokenOff(script, after, () => {
-              wasWhole = true;
-            }),
-          ),
-        /broken off/,
-      );
-      assert.ok(pictureOf(db) === before, `a ${name} interrupted after ${after} statements has left something behind`);
-      count(wasWhole ? "broken off before commit" : "broken off between statements");
-      return `${name} after ${after} statements`;
-    } finally {
-      db.close();
-    }
+    const before = await database.picture();
+    const { name, script } = await anyScript(segment);
+    const after = random.between(0, 30);
+    let wasWhole = false;
+    await database.breakOff(() =>
+      brokenOff(script, after, () => {
+        wasWhole = true;
+      }),
+    );
+    assert.ok(
+      (await database.picture()) === before,
+      `a ${name} interrupted after ${after} statements has left something behind`,
+    );
+    count(wasWhole ? "broken off before commit" : "broken off between statements");
+    return `${name} after ${after} statements`;
   };
 
   /** An interrupted version of a step that would have been made. */
@@ -383,14 +368,12 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     return key;
   };
 
-  /** The files as a power cut would leave them, opened again; nothing closes cleanly. */
+  /** Opened again as a power cut would leave it; nothing closes cleanly. */
   const crash = async (): Promise<string> => {
-    const left = join(folder, `${++lives}.db`);
-    for (const suffix of ["", "-wal"]) if (existsSync(path + suffix)) copyFileSync(path + suffix, left + suffix);
+    const told = await database.crash();
     await closeAll();
-    path = left;
     await reachAgain();
-    return left.slice(folder.length + 1);
+    return told;
   };
 
   const revisions = new Map<ConversationId, number>();
@@ -497,7 +480,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     async reopen() {
       await closeAll();
       await reachAgain();
-      return path.slice(folder.length + 1);
+      return "it";
     },
     async forget() {
       const word = aStoredWord(aSegment());
@@ -510,7 +493,6 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     },
   };
 
-  mkdirSync(folder, { recursive: true });
   const first = await openSession("s0");
   lastTransplant = [first, first];
   return {
@@ -528,7 +510,10 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     async check() {
       await checkLossless(store, segments.map(listOf), { expected });
     },
-    end: closeAll,
+    async end() {
+      await closeAll();
+      await database.end();
+    },
   };
 }
 

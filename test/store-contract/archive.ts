@@ -8,15 +8,16 @@ import { describe } from "node:test";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
+import { all as rowsOf, sql } from "../../src/store/script.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { assertPrivate } from "../support/platform.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
-import { compaction, foldPlaces, isOnDisk, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
+import { compaction, foldPlaces, isKept, itOn, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { dump, fileWords, finds, onScene, removeAll, without } from "./old-conversation.ts";
 
 export function testArchive(subject: StoreUnderTest): void {
-  const it = itOnFile(subject, onScene);
+  const it = itOn(subject, onScene);
 
   const opened = async (path: string, work: (store: Store) => Promise<void>): Promise<void> =>
     await onFile(subject, path, work);
@@ -24,12 +25,12 @@ export function testArchive(subject: StoreUnderTest): void {
   describe("an archive", () => {
     it("is a private database with only those conversations, and can be used like any other", async (scene) => {
       const { store, path, folder, old, host } = scene;
-      const before = dump(path);
+      const before = await dump(subject, path);
       const to = join(folder, "old.db");
-      const made = await databaseFileOf(store).archive([old.id], to);
+      const made = await store.archive([old.id], to);
       assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
       assertPrivate(to);
-      assert.deepEqual(dump(path), before, "the source is unchanged");
+      assert.deepEqual(await dump(subject, path), before, "the source is unchanged");
       assert.deepEqual(
         readdirSync(folder).filter((name) => name !== "place" && !name.startsWith("lcm.db")),
         ["old.db", "old.db-files"],
@@ -52,12 +53,12 @@ export function testArchive(subject: StoreUnderTest): void {
 
     it("never overwrites anything, and needs an existing folder", async ({ store, folder, old }) => {
       const to = join(folder, "old.db");
-      await databaseFileOf(store).archive([old.id], to);
+      await store.archive([old.id], to);
       const bytes = readFileSync(to);
-      await refuses("conflict", () => databaseFileOf(store).archive([old.id], to));
+      await refuses("conflict", () => store.archive([old.id], to));
       assert.deepEqual(readFileSync(to), bytes);
-      await refuses("not_found", () => databaseFileOf(store).archive([old.id], join(folder, "nowhere", "old.db")));
-      assert.equal((await databaseFileOf(store).archive([old.id], to, true)).files, 1);
+      await refuses("not_found", () => store.archive([old.id], join(folder, "nowhere", "old.db")));
+      assert.equal((await store.archive([old.id], to, true)).files, 1);
     });
 
     it("shows conversations as of one moment, while others write to them", async (scene) => {
@@ -69,9 +70,7 @@ export function testArchive(subject: StoreUnderTest): void {
           await second.append(old.id, [toAppendable(host.says(user(`while archiving ${said}`)))]);
       })();
       const to = join(folder, "old.db");
-      await databaseFileOf(store)
-        .archive([old.id], to)
-        .finally(() => isOver.abort());
+      await store.archive([old.id], to).finally(() => isOver.abort());
       await writer;
       await second.close();
       await opened(to, async (archive) => {
@@ -86,12 +85,12 @@ export function testArchive(subject: StoreUnderTest): void {
   describe("archived, removed and merged again", () => {
     it("every row of a conversation is unchanged, and no other row was touched on the way", async (scene) => {
       const { store, path, folder, old, host, other, otherHost } = scene;
-      const before = dump(path);
+      const before = await dump(subject, path);
       const to = join(folder, "old.db");
-      await databaseFileOf(store).archive([old.id], to);
+      await store.archive([old.id], to);
       const removed = await removeAll(store, old.id);
       assert.ok(removed.bytes >= 0);
-      const between = dump(path);
+      const between = await dump(subject, path);
       assert.deepEqual(
         without(between, before),
         Object.fromEntries(Object.keys(before).map((table) => [table, []])),
@@ -100,10 +99,10 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal(await store.conversation(old.id), null);
       assert.equal(await finds(store, "harbour lighthouse"), 0);
       await checkSound(store);
-      assert.ok(!isOnDisk(join(path, ".."), "harbour question"), "no word of it is left in the file");
-      assert.ok(!isOnDisk(join(path, ".."), fileWords));
+      assert.ok(!(await isKept(subject, join(path, ".."), "harbour question")), "no word of it is left in the file");
+      assert.ok(!(await isKept(subject, join(path, ".."), fileWords)));
 
-      const merged = await databaseFileOf(store).merge(to);
+      const merged = await store.merge(to);
       assert.deepEqual(merged, {
         conversations: [{ from: old.id, to: old.id }],
         known: [],
@@ -111,7 +110,7 @@ export function testArchive(subject: StoreUnderTest): void {
         summaries: old.totals.summaries,
         files: 1,
       });
-      assert.deepEqual(dump(path), before);
+      assert.deepEqual(await dump(subject, path), before);
       await checkLossless(store, [
         { conversation: old.id, entries: host.entries },
         { conversation: other.id, entries: otherHost.entries },
@@ -120,7 +119,7 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal(await finds(store, "lighthouse"), 3);
       while ((await store.index(1_000)) > 0);
       assert.equal(await finds(store, "lighthouse"), 3);
-      assert.equal((await databaseFileOf(store).integrity()).orphanedSearchEntries, 0);
+      assert.equal((await store.integrity()).orphanedSearchEntries, 0);
       const [file] = await store.files(old.id);
       assert.equal(await store.fileContent(file?.id ?? "file_"), fileWords);
     });
@@ -133,21 +132,21 @@ export function testArchive(subject: StoreUnderTest): void {
       other,
     }) => {
       const to = join(folder, "both.db");
-      await databaseFileOf(store).archive([old.id, other.id], to);
+      await store.archive([old.id, other.id], to);
       await removeAll(store, old.id);
-      assert.deepEqual((await databaseFileOf(store).merge(to)).known, [other.id]);
-      const after = dump(path);
-      assert.deepEqual(await databaseFileOf(store).merge(to), {
+      assert.deepEqual((await store.merge(to)).known, [other.id]);
+      const after = await dump(subject, path);
+      assert.deepEqual(await store.merge(to), {
         conversations: [],
         known: [other.id, old.id].toSorted((a, b) => a - b),
         messages: 0,
         summaries: 0,
         files: 0,
       });
-      assert.deepEqual(dump(path), after);
+      assert.deepEqual(await dump(subject, path), after);
       // The host continued it under another id: it is still the same conversation.
       await store.setSession(old.id, "went on");
-      assert.equal((await databaseFileOf(store).merge(to)).conversations.length, 0);
+      assert.equal((await store.merge(to)).conversations.length, 0);
     });
 
     it("a conversation that continues here stays the active segment of its session", async ({
@@ -156,10 +155,10 @@ export function testArchive(subject: StoreUnderTest): void {
       other,
     }) => {
       const to = join(folder, "other.db");
-      await databaseFileOf(store).archive([other.id], to);
+      await store.archive([other.id], to);
       await removeAll(store, other.id);
       const again = await store.open({ sessionId: "other", sessionKey: "agent:main:other" });
-      await databaseFileOf(store).merge(to);
+      await store.merge(to);
       assert.equal((await store.conversation(other.id))?.active, false);
       assert.equal((await store.conversation(again.id))?.active, true);
       await checkSound(store);
@@ -170,7 +169,7 @@ export function testArchive(subject: StoreUnderTest): void {
     it("conversations get numbers that are free there, all of them, and read as before", async (scene) => {
       const { store, folder, old, host, other, otherHost } = scene;
       const to = join(folder, "all.db");
-      await databaseFileOf(store).archive([old.id, other.id], to);
+      await store.archive([old.id, other.id], to);
       const path = join(folder, "elsewhere", "lcm.db");
       await opened(path, async (elsewhere) => {
         const own = await elsewhere.open({ sessionId: "own" });
@@ -179,12 +178,15 @@ export function testArchive(subject: StoreUnderTest): void {
         await foldPlaces(elsewhere, own.id, [0, 9], "own leaf");
         await elsewhere.recordCompaction(compaction(own.id));
         while ((await elsewhere.index(1_000)) > 0);
-        const before = dump(path);
+        const before = await dump(subject, path);
 
-        const { conversations, known } = await databaseFileOf(elsewhere).merge(to);
+        const { conversations, known } = await elsewhere.merge(to);
         assert.deepEqual(known, []);
         assert.ok(conversations.every((each) => each.to !== own.id));
-        assert.deepEqual(without(before, dump(path)), Object.fromEntries(Object.keys(before).map((t) => [t, []])));
+        assert.deepEqual(
+          without(before, await dump(subject, path)),
+          Object.fromEntries(Object.keys(before).map((t) => [t, []])),
+        );
         const numberOf = (id: ConversationId): ConversationId =>
           conversations.find(({ from }) => from === id)?.to ?? nowhere;
         await checkLossless(elsewhere, [
@@ -199,27 +201,24 @@ export function testArchive(subject: StoreUnderTest): void {
         const [file] = await elsewhere.files(numberOf(old.id));
         assert.equal(await elsewhere.fileContent(file?.id ?? "file_"), fileWords);
         assert.deepEqual(await elsewhere.journal({ limit: 100 }), [], "its changes have other numbers here");
-        assert.deepEqual((await databaseFileOf(elsewhere).merge(to)).conversations, []);
+        assert.deepEqual((await elsewhere.merge(to)).conversations, []);
       });
     });
 
     it("copies name their originals wherever those are, and never an unrelated message", async (scene) => {
       const { store, folder, old, other } = scene;
       assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
-      const originsIn = (path: string): readonly (readonly [string, string | null])[] => {
-        const db = new DatabaseSync(path, { readOnly: true });
-        const rows = db
-          .prepare(
-            `SELECT c.content, o.content AS origin FROM messages c LEFT JOIN messages o ON o.message_id = c.copied_from
-               WHERE c.copied_from IS NOT NULL ORDER BY c.message_id`,
-          )
-          .all();
-        db.close();
-        return rows.map((row) => [String(row["content"]), row["origin"] === null ? null : String(row["origin"])]);
-      };
+      const originsIn = async (path: string): Promise<readonly (readonly [string, string | null])[]> =>
+        await subject.raw(path, () =>
+          rowsOf(
+            sql`SELECT c.content, o.content AS origin FROM messages c LEFT JOIN messages o ON o.message_id = c.copied_from
+                WHERE c.copied_from IS NOT NULL ORDER BY c.message_id`,
+            (row) => [String(row["content"]), row["origin"] === null ? null : String(row["origin"])] as const,
+          ),
+        );
       const [both, copies] = [join(folder, "both.db"), join(folder, "copies.db")];
-      await databaseFileOf(store).archive([old.id, other.id], both);
-      await databaseFileOf(store).archive([other.id], copies);
+      await store.archive([old.id, other.id], both);
+      await store.archive([other.id], copies);
       for (const [name, from, isFound] of [
         ["with their originals", both, true],
         ["alone", copies, false],
@@ -228,10 +227,10 @@ export function testArchive(subject: StoreUnderTest): void {
         await opened(path, async (elsewhere) => {
           const strangers = await elsewhere.open({ sessionId: "strangers" });
           await say(elsewhere, strangers, createHost("s"), ...numbered(60, (said) => `a stranger ${said}`));
-          await databaseFileOf(elsewhere).merge(from);
+          await elsewhere.merge(from);
           await checkSound(elsewhere);
         });
-        const found = originsIn(path);
+        const found = await originsIn(path);
         assert.ok(found.length >= 8);
         for (const [content, origin] of found) assert.equal(origin, isFound ? content : null, name);
       }
@@ -255,12 +254,12 @@ export function testArchive(subject: StoreUnderTest): void {
             ...numbered(messages, (said) => `a stranger ${said}`),
           );
         }
-        await databaseFileOf(elsewhere).archive([old.id], strangers);
+        await elsewhere.archive([old.id], strangers);
       });
-      await databaseFileOf(store).merge(strangers);
-      const db = new DatabaseSync(path, { readOnly: true });
-      const tied = db.prepare("SELECT o.content FROM messages c JOIN messages o ON o.message_id = c.copied_from").all();
-      db.close();
+      await store.merge(strangers);
+      const tied = await subject.raw(path, () =>
+        rowsOf(sql`SELECT o.content FROM messages c JOIN messages o ON o.message_id = c.copied_from`, (row) => row),
+      );
       assert.deepEqual(tied, []);
       await checkSound(store);
     });
@@ -268,30 +267,30 @@ export function testArchive(subject: StoreUnderTest): void {
     it("refuses everything if a summary of the same id belongs to something else", async (scene) => {
       const { store, path, folder, old } = scene;
       const to = join(folder, "old.db");
-      await databaseFileOf(store).archive([old.id], to);
+      await store.archive([old.id], to);
       const forged = new DatabaseSync(to);
       forged.exec("UPDATE conversations SET created_at = '2020-01-01T00:00:00.000Z'");
       forged.close();
-      const before = dump(path);
-      await refuses("conflict", () => databaseFileOf(store).merge(to));
-      assert.deepEqual(dump(path), before);
+      const before = await dump(subject, path);
+      await refuses("conflict", () => store.merge(to));
+      assert.deepEqual(await dump(subject, path), before);
     });
 
     it("refuses what is not one of our databases, and the database itself", async ({ store, path, folder }) => {
-      await refuses("invalid", () => databaseFileOf(store).merge(path));
-      await refuses("not_found", () => databaseFileOf(store).merge(join(folder, "none.db")));
+      if (subject.databaseFile !== undefined) await refuses("invalid", () => store.merge(path));
+      await refuses("not_found", () => store.merge(join(folder, "none.db")));
       const strange = join(folder, "strange.db");
       const db = new DatabaseSync(strange);
       db.exec("CREATE TABLE t (x)");
       db.close();
-      await refuses("invalid", () => databaseFileOf(store).merge(strange));
+      await refuses("invalid", () => store.merge(strange));
     });
 
-    it("brings the files of a backup too", async ({ store, folder, old }) => {
+    itOnFile(subject, onScene)("brings the files of a backup too", async ({ store, folder, old }) => {
       const copy = join(folder, "lcm.backup");
       await databaseFileOf(store).backup(copy);
       await opened(join(folder, "elsewhere", "lcm.db"), async (elsewhere) => {
-        assert.equal((await databaseFileOf(elsewhere).merge(copy)).files, 1);
+        assert.equal((await elsewhere.merge(copy)).files, 1);
         const [file] = await elsewhere.files(old.id);
         assert.equal(await elsewhere.fileContent(file?.id ?? "file_"), fileWords);
         await checkSound(elsewhere);

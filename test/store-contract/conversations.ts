@@ -257,6 +257,59 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual(await listed({ sessionKey: "key-c", active: false }), ["c"]);
     });
 
+    it("keeps the folder and the parent that a session named first, also if it was created without them", async ({
+      store,
+    }) => {
+      const session = { sessionId: "s", sessionKey: "k" };
+      const started = { folder: "/home/ann/pier", parentSessionId: "parent" };
+      const unknown = await store.open(session);
+      assert.deepEqual([unknown.folder, unknown.parentSessionId], [null, null]);
+      // What a session says about itself is no change of what it holds.
+      assert.deepEqual(await store.open({ ...session, folder: started.folder }), {
+        ...unknown,
+        folder: started.folder,
+      });
+      const known = { ...unknown, ...started };
+      for (const later of [started, { folder: "/elsewhere", parentSessionId: "another" }, {}])
+        for (const open of ["open", "openSession"] as const)
+          assert.deepEqual(await store[open]({ ...session, ...later }), known);
+      assert.deepEqual(await store.conversation(unknown.id), known);
+
+      const segment = await store.openSegment(session);
+      assert.deepEqual([segment.folder, segment.parentSessionId], [started.folder, "parent"]);
+      const moved = await store.openSegment({ ...session, folder: "/elsewhere" });
+      assert.deepEqual([moved.folder, moved.parentSessionId], ["/elsewhere", "parent"]);
+      const named = await store.openSession({ sessionId: "new", ...started });
+      assert.deepEqual([named.folder, named.parentSessionId], [started.folder, "parent"]);
+    });
+
+    it("a segment that was begun without a folder learns it when it is begun again", async ({ store }) => {
+      const session = { sessionId: "s", sessionKey: "k" };
+      const reset = toAppendable(createHost("h").notes("reset"));
+      assert.ok(reset.kind === "entry");
+      const begun = await store.openSegment(session, { begins: reset.entry });
+      const again = await store.openSegment({ ...session, folder: "/work" }, { begins: reset.entry });
+      assert.deepEqual(again, { ...begun, folder: "/work" });
+    });
+
+    it("lists the sessions of a folder and of folders inside it, and those that a session started", async ({
+      store,
+    }) => {
+      const folders = ["/w/app", "/w/app/docs", "/w/apple", "/w", "C:\\w\\app\\docs", "/W/app", "/w/a%p", null];
+      for (const [at, folder] of folders.entries())
+        await store.open({ sessionId: `${at}`, folder, ...(at < 2 ? { parentSessionId: "p" } : {}) });
+      const listed = async (filter: Parameters<typeof store.conversations>[0]) =>
+        (await store.conversations(filter)).map(({ sessionId }) => Number(sessionId)).toSorted((a, b) => a - b);
+      assert.deepEqual(await listed({ folder: "/w/app" }), [0, 1]);
+      assert.deepEqual(await listed({ folder: "/w/app/" }), [0, 1]);
+      assert.deepEqual(await listed({ folder: "/w" }), [0, 1, 2, 3, 6]);
+      assert.deepEqual(await listed({ folder: "/" }), [0, 1, 2, 3, 5, 6]);
+      assert.deepEqual(await listed({ folder: "C:\\w\\app" }), [4]);
+      assert.deepEqual(await listed({ folder: "/w/a_p" }), []);
+      assert.deepEqual(await listed({ parentSessionId: "p" }), [0, 1]);
+      assert.deepEqual(await listed({ parentSessionId: "p", folder: "/w/app/docs" }), [1]);
+    });
+
     it("titles are set and removed; every write increases the revision", async ({ store }) => {
       const { id, revision } = await store.open({ sessionId: "s" });
       await store.setTitle(id, "Moving house");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe } from "node:test";
 import type { ConversationId, SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { dumpOf } from "../support/dump.ts";
+import { dumpOf } from "./dump.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { foldPlaces, itOn, numbered, onFile, onStore, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -40,9 +40,9 @@ export function testDrafts(subject: StoreUnderTest): void {
         for (const each of [leaf, other]) await store.saveDraft(each, "basis", summary("better"));
         await dissolve(store, id, leaf, true);
         assert.equal(await store.draft(leaf, "basis"), null);
-        assert.equal(dumpOf(path)["drafts"]?.length, 1);
+        assert.equal((await dumpOf(subject, path))["drafts"]?.length, 1);
         await removeAll(store, id);
-        assert.deepEqual(dumpOf(path)["drafts"], []);
+        assert.deepEqual((await dumpOf(subject, path))["drafts"], []);
       });
     });
 

@@ -7,7 +7,8 @@ import { inspect } from "../../src/core/maintenance/inspect.ts";
 import { applyFixes, isNothing, planFixes } from "../../src/core/maintenance/apply-fix.ts";
 import type { ConversationId, MessageId, Ref } from "../../src/core/model/types.ts";
 import type { ConversationFix, PartOf, Store } from "../../src/core/model/store.ts";
-import { assertSameRows, dumpOf, dumpOfContent } from "../support/dump.ts";
+import { assertSameRows } from "../support/dump.ts";
+import { dumpOf, dumpOfContent } from "./dump.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { findAll, ask, at, foldPlaces, further, itOn, nowhere, numbered, onTalk, refuses, say } from "./ground.ts";
@@ -32,7 +33,7 @@ export function testFix(subject: StoreUnderTest): void {
   describe("fixing", () => {
     it("makes every row what the plan says, and an undo restores it", async (scene) => {
       const { store, path, talk, leaves, condensed } = scene;
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const [first, second] = leaves;
       const { messages } = (await store.sources([first])).get(first) ?? assert.fail();
       const context = await store.context(talk.id);
@@ -64,7 +65,7 @@ export function testFix(subject: StoreUnderTest): void {
       assert.deepEqual(conversation.totals, recounted, "the totals follow");
 
       assert.equal((await store.undo(change)).kind, "undone");
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
       await checkSound(store);
     });
 
@@ -90,10 +91,10 @@ export function testFix(subject: StoreUnderTest): void {
       const { store, path, talk, host } = scene;
       const plan = { ...empty, conversation: talk.id, revision: await revisionOf(store, talk.id), recount: true };
       await say(store, talk, host, "meanwhile");
-      const before = dumpOf(path);
+      const before = await dumpOf(subject, path);
       const outcome = await store.fix({ ...plan, context: { items: [], added: 0, dropped: 5, reordered: false } });
       assert.equal(outcome.kind, "stale");
-      assertSameRows(dumpOf(path), before);
+      assertSameRows(await dumpOf(subject, path), before);
       await refuses("not_found", () => store.fix({ ...plan, conversation: nowhere }));
     });
 
@@ -126,14 +127,14 @@ export function testFix(subject: StoreUnderTest): void {
     it("of several conversations is one change", async ({ store, path, talk }) => {
       const other = await store.open({ sessionId: "other" });
       await say(store, other, createHost("g"), "hello");
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const nothing = { context: { items: [], added: 0, dropped: 1, reordered: false } };
       const change = await fix(store, talk.id, nothing);
       assert.equal(await fix(store, other.id, nothing, { change }), change);
       const steps = await store.journal({ change });
       assert.ok(steps.every(({ operation }) => operation === "fix"));
       assert.equal((await store.undo(change)).kind, "undone");
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
     });
 
     it("brings rows back into the search index, once each", async ({ store, talk, condensed }) => {
@@ -204,12 +205,12 @@ export function testFix(subject: StoreUnderTest): void {
     );
 
     it("finds nothing to sweep or to fix in a healthy database", async ({ store, path }) => {
-      const before = dumpOf(path);
+      const before = await dumpOf(subject, path);
       assert.deepEqual(await store.sweepOrphans(), { change: null, removed: 0 });
       const plan = await planFixes(store, null);
       assert.ok(isNothing(plan));
       assert.deepEqual(await applyFixes(store, plan), { change: null, conversations: [], removed: 0 });
-      assertSameRows(dumpOf(path), before);
+      assertSameRows(await dumpOf(subject, path), before);
     });
   });
 }

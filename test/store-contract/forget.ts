@@ -6,7 +6,7 @@ import { entryFromStore, messageFromStore } from "../../src/core/messages/codec.
 import type { ConversationId, MessageId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { firstLine } from "../../src/core/base/excerpt.ts";
-import { journalIn } from "../support/dump.ts";
+import { journalIn } from "./dump.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import {
   findAll,
@@ -16,8 +16,9 @@ import {
   each,
   foldPlaces,
   forgetRowsAlone,
-  isOnDisk,
+  isKept,
   itOn,
+  itOnFile,
   newFile,
   nowhere,
   numbered,
@@ -82,7 +83,7 @@ async function tell(store: Store, word: string) {
 }
 
 /** The secret verbatim, in lower case as in an index, and as JSON writes it; in UTF-8 and without its first letters. */
-function traces(folder: string, word: string): readonly string[] {
+async function traces(subject: StoreUnderTest, folder: string, word: string): Promise<readonly string[]> {
   const escaped = JSON.stringify(word).slice(1, -1);
   const forms = new Set([
     word,
@@ -91,7 +92,9 @@ function traces(folder: string, word: string): readonly string[] {
     JSON.stringify(escaped).slice(1, -1),
     word.toLowerCase().slice(2),
   ]);
-  return [...forms].filter((form) => isOnDisk(folder, form));
+  const kept: string[] = [];
+  for (const form of forms) if (await isKept(subject, folder, form)) kept.push(form);
+  return kept;
 }
 
 async function saidAnywhere(store: Store, conversation: ConversationId): Promise<string> {
@@ -124,7 +127,7 @@ export function testForget(subject: StoreUnderTest): void {
         `a secret is gone from rows, search, summaries, journal, lines, files, and from the bytes on disk (${kind})`,
         async ({ store, folder }) => {
           const { talk, leaf, file } = await tell(store, word);
-          assert.notDeepEqual(traces(folder, word), []);
+          assert.notDeepEqual(await traces(subject, folder, word), []);
           const plan = await store.planForget(null, { kind: "secret", text: word });
           assert.deepEqual(
             [plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries],
@@ -134,7 +137,7 @@ export function testForget(subject: StoreUnderTest): void {
           assert.deepEqual(outcome, { kind: "written", removed: 10 });
 
           assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
-          assert.deepEqual(traces(folder, word), []);
+          assert.deepEqual(await traces(subject, folder, word), []);
           if (word === secret)
             for (const mode of ["regex", "full_text"] as const) assert.equal(await found(store, word, mode), 0, mode);
           assert.deepEqual((await store.planForget(null, { kind: "secret", text: word })).messages, []);
@@ -178,7 +181,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.equal(await found(store, "pangolin", "full_text"), 2);
       await store.index(1_000);
       assert.equal(await found(store, "pangolin", "full_text"), 2);
-      assert.deepEqual(traces(folder, secret), []);
+      assert.deepEqual(await traces(subject, folder, secret), []);
     });
 
     it(
@@ -194,7 +197,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.equal(left?.key, told.key);
         assert.equal(await found(store, "the password is", "regex"), 0);
         assert.match((await store.summaries({ ids: [leaf] }))[0]?.rewriteReason ?? "", /forgotten/);
-        assert.ok(!isOnDisk(folder, "keep it"));
+        assert.ok(!(await isKept(subject, folder, "keep it")));
 
         const replay = await store.append(talk.id, host.entries.map(toAppendable));
         assert.equal(replay.messages.length, 0);
@@ -318,7 +321,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.equal(plan.summaries.length, 3);
         await store.forget(null, plan);
         assert.equal(await found(store, "keep it", "regex"), 0);
-        assert.ok(!isOnDisk(folder, "keep it"));
+        assert.ok(!(await isKept(subject, folder, "keep it")));
       },
       ["summary_outdated"],
     );
@@ -336,7 +339,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.equal(plan.entries, 1);
       assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 2 });
       assert.equal((await store.conversation(talk.id))?.title, null);
-      assert.deepEqual(traces(folder, secret), []);
+      assert.deepEqual(await traces(subject, folder, secret), []);
       await store.setTitle(talk.id, "Diaries");
       assert.equal((await store.planForget(null, { kind: "message", id: first })).entries, 0);
     });
@@ -349,7 +352,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.deepEqual([plan.messages, plan.entries], [[], 1]);
       assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 1 });
       assert.equal((await store.conversation(talk.id))?.title, `About ${forgottenMark}`);
-      assert.deepEqual(traces(folder, quoted), []);
+      assert.deepEqual(await traces(subject, folder, quoted), []);
     });
 
     it("a secret that is part of JSON, or spans blocks, takes the message and the line with it", async (scene) => {
@@ -374,25 +377,28 @@ export function testForget(subject: StoreUnderTest): void {
         const left = await store.planForget(null, { kind: "secret", text });
         assert.deepEqual([left.messages, left.entries], [[], 0]);
       }
-      for (const word of [secret, "Wm3tRz71", "Pk5nYd26"]) assert.deepEqual(traces(folder, word), []);
+      for (const word of [secret, "Wm3tRz71", "Pk5nYd26"]) assert.deepEqual(await traces(subject, folder, word), []);
       assert.deepEqual(await shownTexts(store, talk.id), [forgottenMark, forgottenMark]);
       for (const { raw } of await store.entries(talk.id, 0, Number.MAX_SAFE_INTEGER))
         assert.ok(raw.includes(forgottenMark) && JSON.parse(raw) !== null);
       assert.deepEqual((await deliver(store, talk, host)).differing, []);
     });
 
-    it("what an interrupted forgetting left in the pages is cleared by the next plan", async (scene) => {
-      const { store, folder, path, talk, host } = scene;
-      await say(store, talk, host, ...numbered(20, (index) => `number ${index} is ${secret}`));
-      await store.index(1_000);
-      const target = { kind: "secret", text: secret } as const;
-      const plan = await store.planForget(null, target);
-      forgetRowsAlone(path, plan);
-      assert.notDeepEqual(traces(folder, secret), []);
-      assert.deepEqual((await store.planForget(null, target)).messages, []);
-      assert.deepEqual(traces(folder, secret), []);
-      assert.deepEqual(each(await store.journal({ limit: 10 }), "operation"), ["forget"]);
-      assert.match(journalIn(path)[0]?.text ?? "", /^\{\}/);
-    });
+    itOnFile(subject, onTalk)(
+      "what an interrupted forgetting left in the pages is cleared by the next plan",
+      async (scene) => {
+        const { store, folder, path, talk, host } = scene;
+        await say(store, talk, host, ...numbered(20, (index) => `number ${index} is ${secret}`));
+        await store.index(1_000);
+        const target = { kind: "secret", text: secret } as const;
+        const plan = await store.planForget(null, target);
+        await forgetRowsAlone(subject, path, plan);
+        assert.notDeepEqual(await traces(subject, folder, secret), []);
+        assert.deepEqual((await store.planForget(null, target)).messages, []);
+        assert.deepEqual(await traces(subject, folder, secret), []);
+        assert.deepEqual(each(await store.journal({ limit: 10 }), "operation"), ["forget"]);
+        assert.match((await journalIn(subject, path))[0]?.text ?? "", /^\{\}/);
+      },
+    );
   });
 }

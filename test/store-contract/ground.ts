@@ -1,13 +1,14 @@
 /** Provides the base of every contract test: a fresh store that is watched, and short helpers for frequent steps. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
 import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import { LcmError } from "../../src/core/base/errors.ts";
 import type { ErrorCode } from "../../src/core/base/errors.ts";
+import type { NewPrompt } from "../../src/core/model/prompts.ts";
 import type {
   CompactionRecord,
   ContextItem,
@@ -27,20 +28,24 @@ import type {
   Store,
 } from "../../src/core/model/store.ts";
 import { rowSteps, writes } from "../../src/store/operations.ts";
-import { leftovers } from "../../src/store/sqlite/leftovers.ts";
-import { systemNow } from "../../src/store/sqlite/store.ts";
+import { noLeftovers, type Script, type ScriptDeps } from "../../src/store/script.ts";
+import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
-import { createRunner } from "../../src/store/sqlite/runner.ts";
-import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** What the suite must know of a store beyond the port. */
 export interface StoreUnderTest {
   /** Opens the database at a path, creating it if absent. */
   readonly open: (path: string) => Promise<Store>;
+  /** Runs a script on the database of a path, past the port. References to missing rows are not refused. */
+  readonly raw: <T>(path: string, script: () => Script<T>) => Promise<T>;
+  /** Whether a text or bytes can be found in what the databases of a folder hold, files included. */
+  readonly isKept: (folder: string, word: string | Buffer) => Promise<boolean>;
+  /** What the status of the database of a path reports as its path. */
+  readonly shownPath: (path: string) => string;
   /** Present if the store has a database file. */
   readonly databaseFile?: {
     /** Replaces the database at a path with a backup. */
@@ -49,6 +54,7 @@ export interface StoreUnderTest {
 }
 
 export interface Ground {
+  readonly subject: StoreUnderTest;
   readonly store: Store;
   readonly folder: string;
   readonly path: string;
@@ -69,11 +75,21 @@ export const itOn =
   (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
     void it(promise, lay(subject, test, expected));
 
-/** The same for promises about the database file; skipped for a store without one. */
+/** The same for promises about the database file; a store without one must say what to use instead. */
 export const itOnFile = <Scene>(subject: StoreUnderTest, lay: Lay<Scene>): ReturnType<typeof itOn<Scene>> =>
-  subject.databaseFile === undefined
-    ? (promise) => void it(promise, { skip: "the store has no database file" }, () => {})
-    : itOn(subject, lay);
+  subject.databaseFile !== undefined
+    ? itOn(subject, lay)
+    : (promise) =>
+        void it(
+          `${promise} (a store without a database file names what to use instead)`,
+          onStore(subject, async ({ store }) => {
+            assert.throws(
+              () => databaseFileOf(store),
+              (error) =>
+                error instanceof LcmError && error.code === "unavailable" && /database server/.test(error.hint ?? ""),
+            );
+          }),
+        );
 
 /** Also opens the database at a path while the work runs. */
 export async function onFile(
@@ -100,7 +116,7 @@ export function onStore(
     const path = join(folder, "lcm.db");
     try {
       await onFile(subject, path, async (store) => {
-        await test({ store: watched(store, expected), folder, path });
+        await test({ subject, store: watched(store, expected), folder, path });
       });
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -190,26 +206,33 @@ export const newFile = (conversation: ConversationId, content: string, more: Par
   ...more,
 });
 
+/** Content that every store keeps outside its rows. */
+export const tooLargeForATable = ` ${"x".repeat(2 ** 20)}`;
+
 /** Every file below a folder. */
 export const filesBelow = (folder: string): readonly string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
+  existsSync(folder)
+    ? readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+    : [];
 
 export const isOnDisk = (folder: string, word: string | Buffer): boolean =>
   filesBelow(folder).some((path) => readFileSync(path).includes(word));
 
+export const isKept = async (subject: StoreUnderTest, folder: string, word: string | Buffer): Promise<boolean> =>
+  await subject.isKept(folder, word);
+
+/** What a script of a test needs. */
+const deps: ScriptDeps = {
+  now: () => at(new Date().toISOString()),
+  hex16: () => "0".repeat(16),
+  leftovers: noLeftovers,
+};
+
 /** Forgets in the rows, and is interrupted before anything else. */
-export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
-  const db = connect(path, false);
-  const runner = createRunner(db);
-  runner.atomically(
-    "BEGIN IMMEDIATE",
-    rowSteps.forget({ now: systemNow, hex16: () => "0".repeat(16), leftovers }, null, plan),
-  );
-  runner.forgetStatements();
-  db.close();
-}
+export const forgetRowsAlone = async (subject: StoreUnderTest, path: string, plan: ForgetPlan): Promise<void> =>
+  void (await subject.raw(path, () => rowSteps.forget(deps, null, plan)));
 
 export const at = (text: string): Timestamp => text as Timestamp;
 
@@ -305,6 +328,23 @@ export const compaction = (conversation: ConversationId, more: Partial<Compactio
   tokensBefore: 900,
   tokensAfter: 300,
   durationMs: 12,
+  ...more,
+});
+
+/** A recorded prompt of no messages. */
+export const newPrompt = (more: Partial<NewPrompt> = {}): NewPrompt => ({
+  at: at("2026-02-17T08:00:00.000Z"),
+  head: "{}",
+  stored: 0,
+  lastSeq: 0,
+  tail: 0,
+  tokens: 0,
+  budget: 0,
+  bytes: 0,
+  hash: "00112233445566778899aabbccddeeff",
+  live: 0,
+  liveTokens: 0,
+  keepSince: null,
   ...more,
 });
 

@@ -25,6 +25,7 @@ import {
   refuses,
   summary,
   unbounded,
+  newPrompt,
 } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
@@ -178,7 +179,7 @@ function everyWrite(
       const { forgets } = (await store.conversation(talk.id)) ?? talk;
       if (first !== undefined) await store.saveMapAnswers("basis", [{ message: first.id, answer: "yes", forgets }]);
     },
-    merge: async (store) => await store.databaseFile?.merge((await store.status()).path).catch(() => undefined),
+    merge: async (store) => await store.merge((await store.status()).path).catch(() => undefined),
     open: async (store) => await store.open(session),
     openSession: async (store) => await store.openSession(session),
     openSegment: async (store) => await store.openSegment(session),
@@ -210,15 +211,29 @@ function everyWrite(
       await store.saveVectors({ conversation, firstSeq, forgets, model: "m", vectors: [new Uint8Array(4).fill(1)] });
     },
     dropVectors: async (store) => await store.dropVectors("m"),
+    recordPrompt: async (store) => await store.recordPrompt(talk.id, newPrompt({ head: `{"items":[]}` })),
+    endPrompt: async (store) => {
+      const end = { outcome: "answered", counted: 5, cached: null, turn: null } as const;
+      await store.endPrompt(talk.id, await store.recordPrompt(talk.id, newPrompt()), end);
+    },
     recordEmbedder: async (store) => await store.recordEmbedder({ name: "m", embedded: 1, failure: null }),
   };
 }
 
-type BeyondRows = "search" | "fileContent" | "fileLines" | "filePath" | "status" | "skeleton" | "planForget";
+type BeyondRows =
+  | "archive"
+  | "integrity"
+  | "search"
+  | "fileContent"
+  | "fileLines"
+  | "filePath"
+  | "status"
+  | "skeleton"
+  | "planForget";
 type Reads = keyof typeof reads | BeyondRows | "close";
 /** Only an operator's own commands delete, each with a plan to review first. */
 type Deletes = "forget" | "remove" | "undo";
-type WriteName = Exclude<keyof Store, Reads | Deletes | "databaseFile"> | "merge";
+type WriteName = Exclude<keyof Store, Reads | Deletes | "databaseFile">;
 
 async function allMessages(store: Store): Promise<readonly Message[]> {
   const all = await store.conversations({ includeHidden: true });

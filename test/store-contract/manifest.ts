@@ -7,7 +7,7 @@ import type { Manifest, Store } from "../../src/core/model/store.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { foldPlaces, further, itOn, numbered, onTalk, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import { connect } from "../../src/store/sqlite/connect.ts";
+import { sql } from "../../src/store/script.ts";
 
 /** Folds the last leaves first, so that the order of creation differs from the order of the messages. */
 const grown = further(onTalk, async ({ store, talk, host }) => {
@@ -111,13 +111,11 @@ export function testManifest(subject: StoreUnderTest): void {
 
     it("of a damaged graph terminates, and lists each item once", async ({ store, id, path, root }) => {
       const [first, second] = [await idOf(store, id, "first"), await idOf(store, id, "second")];
-      const db = connect(path, false);
-      const link = db.prepare(
-        "INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal) VALUES (?, ?, ?, 9)",
-      );
-      link.run(id, second, root);
-      link.run(id, second, first);
-      db.close();
+      await subject.raw(path, function* () {
+        for (const source of [root, first])
+          yield sql`INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal)
+                    VALUES (${id}, ${second}, ${source}, 9)`;
+      });
       assert.deepEqual((await store.manifest(root, 100)).rows.length, 6);
     });
 
@@ -128,13 +126,12 @@ export function testManifest(subject: StoreUnderTest): void {
       const [said] = await store.messages({ conversation: other.id });
       const foreign = await foldPlaces(store, other.id, [0, 1], "foreign leaf");
       const [sound, leaf] = [await store.manifest(root, 100), await idOf(store, id, "d")];
-      const db = connect(path, false);
-      db.exec("PRAGMA foreign_keys = OFF");
-      db.prepare("UPDATE summary_parents SET parent_summary_id = ? WHERE parent_summary_id = ?").run(foreign, leaf);
-      db.prepare(
-        "INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal) VALUES (?, ?, ?, 9)",
-      ).run(id, await idOf(store, id, "a"), said?.id ?? assert.fail());
-      db.close();
+      const first = await idOf(store, id, "a");
+      await subject.raw(path, function* () {
+        yield sql`UPDATE summary_parents SET parent_summary_id = ${foreign} WHERE parent_summary_id = ${leaf}`;
+        yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
+                  VALUES (${id}, ${first}, ${said?.id ?? assert.fail()}, 9)`;
+      });
       assert.deepEqual(told(await store.manifest(root, 100)), [
         ...told(sound).slice(0, 3),
         ["second", 1, 1, 2],

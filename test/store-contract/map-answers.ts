@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { describe } from "node:test";
 import { mapMimeType, messageName, type ConversationId, type MessageId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { dumpOf } from "../support/dump.ts";
+import { dumpOf } from "./dump.ts";
 import { createHost } from "../support/scripted-host.ts";
-import { isOnDisk, itOn, itOnFile, newFile, numbered, onFile, onStore, onTalk, say } from "./ground.ts";
+import { isKept, itOn, itOnFile, newFile, numbered, onFile, onStore, onTalk, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 import { tick } from "./undo-scene.ts";
@@ -69,7 +69,7 @@ export function testMapAnswers(subject: StoreUnderTest): void {
       assert.deepEqual(plan.files, [file.id], "a file with an answer about the message");
       assert.equal((await store.forget(null, plan)).kind, "written");
       assert.deepEqual([...(await store.mapAnswers("basis", [one, two]))], []);
-      assert.equal(isOnDisk(folder, "sesame-4711"), false);
+      assert.equal(await isKept(subject, folder, "sesame-4711"), false);
       assert.match(await store.fileContent(other.id), /"opens with \?"/);
       await store.saveMapAnswers("basis", [answer(one, "sesame-4711")]);
       assert.deepEqual([...(await store.mapAnswers("basis", [one]))], []);
@@ -86,9 +86,9 @@ export function testMapAnswers(subject: StoreUnderTest): void {
       await say(store, talk, host, "m0");
       const [one] = await idsOf(store, talk.id);
       await store.saveMapAnswers("basis", [answer(one, "yes")]);
-      assert.equal(dumpOf(path)["map_answers"]?.length, 1);
+      assert.equal((await dumpOf(subject, path))["map_answers"]?.length, 1);
       await removeAll(store, talk.id);
-      assert.deepEqual(dumpOf(path)["map_answers"], []);
+      assert.deepEqual((await dumpOf(subject, path))["map_answers"], []);
     });
   });
 }

@@ -9,7 +9,7 @@ import { inspect } from "../../src/core/maintenance/inspect.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { Conversation, ConversationId, MovedContent, NewMessage, StoredFile } from "../../src/core/model/types.ts";
 import type { NewFile, Store } from "../../src/core/model/store.ts";
-import { at, foldPlaces, forgetRowsAlone, isOnDisk, itOn, newFile, onTalk, refuses } from "./ground.ts";
+import { at, foldPlaces, forgetRowsAlone, isKept, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import type { Json } from "../../src/core/base/json.ts";
 import { forgottenMark, messageName } from "../../src/core/model/types.ts";
@@ -122,7 +122,8 @@ export function testMoved(subject: StoreUnderTest): void {
         assert.equal(await store.fileContent(id), forgottenMark);
         assert.deepEqual([left?.encoding, left?.bytes, left?.lines], ["utf8", forgottenMark.length, 1]);
       }
-      for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")]) assert.ok(!isOnDisk(folder, word));
+      for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")])
+        assert.ok(!(await isKept(subject, folder, word)));
       assert.notEqual(
         (await save(store, talk, "my dear quokka")).id,
         own.id,
@@ -136,10 +137,10 @@ export function testMoved(subject: StoreUnderTest): void {
       const { messages } = await append(store, talk, saying("k1", [file]));
       const target = { kind: "message", id: messages[0] ?? assert.fail() } as const;
       const plan = await store.planForget(null, target);
-      forgetRowsAlone(path, plan);
-      assert.ok(isOnDisk(folder, "quokka"));
+      await forgetRowsAlone(subject, path, plan);
+      assert.ok(await isKept(subject, folder, "quokka"));
       await store.planForget(null, { kind: "secret", text: "anything" });
-      assert.ok(!isOnDisk(folder, "quokka"));
+      assert.ok(!(await isKept(subject, folder, "quokka")));
       assert.equal(await store.fileContent(file.id), forgottenMark);
     });
 
@@ -154,7 +155,7 @@ export function testMoved(subject: StoreUnderTest): void {
       const mark = forgottenMark;
       assert.deepEqual(await restored(store, talk.id), [said(`by ${mark}: ${mark} and more of ${mark}, then a,b!`)]);
       assert.equal((await store.messages({ conversation: talk.id }))[0]?.moved.length, 2);
-      assert.ok(!isOnDisk(folder, secret));
+      assert.ok(!(await isKept(subject, folder, secret)));
       assert.deepEqual((await store.planForget(null, target)).files, []);
     });
 
@@ -199,12 +200,12 @@ export function testMoved(subject: StoreUnderTest): void {
       const plan = await store.planForget(talk.id, target);
       assert.deepEqual(plan.files, ["file_00000000deadbeef", kept.id].toSorted());
       assert.deepEqual(await store.forget(talk.id, plan), { kind: "written", removed: 2 });
-      for (const word of [secret, "quokka"]) assert.ok(!isOnDisk(folder, word), word);
-      for (const word of ["wombat", "numbat", "quoll"]) assert.ok(isOnDisk(folder, word), word);
+      for (const word of [secret, "quokka"]) assert.ok(!(await isKept(subject, folder, word)), word);
+      for (const word of ["wombat", "numbat", "quoll"]) assert.ok(await isKept(subject, folder, word), word);
       assert.equal(await store.fileContent(kept.id), "an innocent log");
       assert.deepEqual((await store.planForget(null, target)).files, []);
       await store.forget(null, await store.planForget(null, target));
-      assert.ok(!isOnDisk(folder, "quoll"), "all folders are searched when no conversation is given");
+      assert.ok(!(await isKept(subject, folder, "quoll")), "all folders are searched when no conversation is given");
     });
 
     it("a plan that names other files than would go is stale", async ({ store, talk }) => {

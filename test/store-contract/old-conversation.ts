@@ -5,11 +5,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { Conversation, ConversationId, NewMessage, StoredFile } from "../../src/core/model/types.ts";
 import type { RemovePlan, Store } from "../../src/core/model/store.ts";
-import { tables } from "../../src/store/sqlite/schema.ts";
+import { tableNames } from "../../src/store/ownership.ts";
+import { statement } from "../../src/store/script.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
 import { findAll, ask, at, compaction, deliver, foldPlaces, newFile, onFile, onStore, say, summary } from "./ground.ts";
@@ -43,7 +43,12 @@ async function live(store: Store): Promise<Omit<Scene, "store" | "path" | "folde
   for (const raw of turnWithTool("oc", "another question", "another answer")) otherHost.says(raw);
   await deliver(store, other, otherHost);
 
-  const old = await store.open({ sessionId: "old", sessionKey: "agent:main:old" });
+  const old = await store.open({
+    sessionId: "old",
+    sessionKey: "agent:main:old",
+    folder: "/home/ann/harbour",
+    parentSessionId: "other",
+  });
   const host = createHost("h");
   for (let turn = 0; turn < 4; turn++)
     for (const raw of turnWithTool(`c${turn}`, `harbour question ${turn}`, `answer ${turn}`)) host.says(raw);
@@ -100,33 +105,26 @@ const leftOut: ReadonlySet<string> = new Set([
   "indexed_summary",
   "unindexed",
   "entry_id",
+  "file_number",
   "compaction_id",
 ]);
 
 /** Every row of every table, except the journal and the search index. */
-export function dump(path: string): Dump {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    const names = Object.keys(tables).filter(
-      (name) => !["journal", "drafts", "map_answers", "search_progress"].includes(name),
-    );
-    return Object.fromEntries(
-      names.map((name) => {
-        // Numbers are given only once, whatever is removed.
-        const counted = name === "registry" ? "WHERE kind = 'session'" : "";
-        const rows = db.prepare(`SELECT * FROM ${name} ${counted}`).all();
-        return [
-          name,
-          rows
-            .map((row) => JSON.stringify(row, (column, value: unknown) => (leftOut.has(column) ? undefined : value)))
-            .toSorted(),
-        ];
-      }),
-    );
-  } finally {
-    db.close();
-  }
-}
+export const dump = async (subject: StoreUnderTest, path: string): Promise<Dump> =>
+  await subject.raw(path, function* () {
+    const names = tableNames.filter((name) => !["journal", "drafts", "map_answers", "search_progress"].includes(name));
+    const tables: [string, readonly string[]][] = [];
+    for (const name of names) {
+      // Numbers are given only once, whatever is removed.
+      const counted = name === "registry" ? "WHERE kind = 'session'" : "";
+      const rows = yield statement(`SELECT * FROM ${name} ${counted}`);
+      const shown = rows.map((row) =>
+        JSON.stringify(row, (column, value: unknown) => (leftOut.has(column) ? undefined : value)),
+      );
+      tables.push([name, shown.toSorted()]);
+    }
+    return Object.fromEntries(tables);
+  });
 
 /** Rows of one dump that are not in the other. */
 export const without = (one: Dump, other: Dump): Dump =>

@@ -4,11 +4,22 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { ConversationId, MessageId, NewPin } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { createHost, user } from "../support/scripted-host.ts";
-import { deliver, each, foldPlaces, isOnDisk, itOn, nowhere, onTalk, refuses, say, summary } from "./ground.ts";
+import { createHost, toAppendable, user } from "../support/scripted-host.ts";
+import * as ground from "./ground.ts";
+import { each, foldPlaces, isKept, itOn, nowhere, onTalk, refuses, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const rule = "Always answer in German.";
+
+/** As soon as the rows are indexed, what they say for good is pinned. */
+const deliver: typeof ground.deliver = async (store, ...rest) => await indexed(store, ground.deliver(store, ...rest));
+const say: typeof ground.say = async (store, ...rest) => await indexed(store, ground.say(store, ...rest));
+
+async function indexed<T>(store: Store, done: Promise<T>): Promise<T> {
+  const result = await done;
+  while ((await store.index(100)) > 0);
+  return result;
+}
 
 const wordsIn = async (store: Store, id: ConversationId, inForce = true): Promise<readonly string[]> =>
   each(await store.pins(id, { inForce }), "words");
@@ -40,6 +51,28 @@ export function testPins(subject: StoreUnderTest): void {
       );
     });
 
+    it("are found in messages that are not indexed yet when a new segment carries them over", async ({
+      store,
+      host,
+    }) => {
+      const session = { sessionId: "n", sessionKey: "agent:main:n" };
+      const first = await store.open(session);
+      await ground.say(store, first, host, rule);
+      const second = await store.openSegment(session, { carryDepth: 2 });
+      assert.deepEqual(await wordsIn(store, second.id), [rule]);
+    });
+
+    it("are not made of what a host says in the user's name", async ({ store, talk, host }) => {
+      host.says(user(rule));
+      const noted = host.entries
+        .map(toAppendable)
+        .map((item) =>
+          item.kind === "entry" ? item : { ...item, message: { ...item.message, aside: "note" as const } },
+        );
+      await indexed(store, store.append(talk.id, noted));
+      assert.deepEqual(await store.pins(talk.id), []);
+    });
+
     it("are not made where a program writes the user's messages", async ({ store }) => {
       for (const key of ["agent:main:subagent:x", "agent:main:cron:daily", "agent:a:hook:gmail:1"]) {
         const child = await store.open({ sessionId: key, sessionKey: key });
@@ -48,6 +81,11 @@ export function testPins(subject: StoreUnderTest): void {
         await deliver(store, child, host);
         assert.deepEqual(await store.pins(child.id), [], key);
       }
+      const child = await store.open({ sessionId: "a", sessionKey: "codex:a", parentSessionId: "b" });
+      const host = createHost("d");
+      host.says(user(rule));
+      await deliver(store, child, host);
+      assert.deepEqual(await store.pins(child.id), [], "an agent speaks to its sub-agent");
     });
 
     it("come newest first, within a limit, and from a fold too", async ({ store, talk, host }) => {
@@ -152,7 +190,7 @@ export function testPins(subject: StoreUnderTest): void {
       const tabs = pins.find(({ words }) => words.includes("tabs"))?.message ?? (0 as MessageId);
       await store.forget(null, await store.planForget(null, { kind: "message", id: tabs }));
       assert.equal((await store.pins(talk.id)).length, 1);
-      assert.equal(isOnDisk(folder, "tabs please"), false);
+      assert.equal(await isKept(subject, folder, "tabs please"), false);
     });
   });
 }

@@ -3,16 +3,15 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
+import { sql } from "../../src/store/script.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
-import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { checkSound } from "../support/lossless.ts";
-import { journalIn } from "../support/dump.ts";
+import { journalIn } from "./dump.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
-import { foldPlaces, isOnDisk, itOn, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
+import { foldPlaces, isKept, itOn, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { dump, fileWords, finds, naming, onScene, planFor, removeAll, save } from "./old-conversation.ts";
 
@@ -25,9 +24,9 @@ export function testRemove(subject: StoreUnderTest): void {
       const { store, path, old, other, host } = scene;
       const plan = await planFor(store, other.id, old.id);
       await store.append(old.id, [toAppendable(host.says(user("one more")))]);
-      const before = dump(path);
+      const before = await dump(subject, path);
       assert.equal((await store.remove(plan)).kind, "stale");
-      assert.deepEqual(dump(path), before);
+      assert.deepEqual(await dump(subject, path), before);
       await removeAll(store, old.id);
       assert.equal((await store.remove([{ conversation: old.id, revision: 0 }])).kind, "stale");
       await refuses("invalid", () => store.remove([]));
@@ -42,49 +41,46 @@ export function testRemove(subject: StoreUnderTest): void {
         [["prune", "2 conversations", [old.id, next.id]]],
       );
       const text = `{}${JSON.stringify({ conversations: [old.id, next.id] })}`;
-      assert.deepEqual(journalIn(path), [{ change, text }]);
+      assert.deepEqual(await journalIn(subject, path), [{ change, text }]);
       assert.equal((await store.planUndo(change)).obstacles.length, 1);
     });
 
-    onFileIt(
-      "leaves a file to the conversation that holds copies naming it",
-      async ({ store, path, folder, old, other }) => {
-        const file = await save(store, old, "shared words");
-        await store.append(old.id, [{ kind: "message", message: naming("with-file", file) }]);
-        const last = (await store.context(old.id)).length - 1;
-        await foldPlaces(store, old.id, [last, last], "a leaf of what names the file");
-        assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
-        const copies = join(folder, "copies.db");
-        await databaseFileOf(store).archive([other.id], copies);
-        const originals = join(folder, "old.db");
-        await databaseFileOf(store).archive([old.id], originals);
+    it("leaves a file to the conversation that holds copies naming it", async ({ store, path, folder, old, other }) => {
+      const file = await save(store, old, "shared words");
+      await store.append(old.id, [{ kind: "message", message: naming("with-file", file) }]);
+      const last = (await store.context(old.id)).length - 1;
+      await foldPlaces(store, old.id, [last, last], "a leaf of what names the file");
+      assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
+      const copies = join(folder, "copies.db");
+      await store.archive([other.id], copies);
+      const originals = join(folder, "old.db");
+      await store.archive([old.id], originals);
 
-        const readsBack = async (of: Store, id: ConversationId): Promise<void> => {
-          const named = (await of.messages({ conversation: id })).filter(({ moved }) => moved.length > 0);
-          assert.equal(named.length, 1);
-          for (const message of named)
-            assert.deepEqual(await restoreMessage(of, message), {
-              role: "user",
-              content: [{ type: "text", text: "see shared words" }],
-            });
-        };
-        await onFile(subject, copies, async (archive) => await readsBack(archive, other.id));
-        await removeAll(store, old.id);
-        await checkSound(store);
-        await readsBack(store, other.id);
-        assert.equal((await store.file(file.id))?.conversation, other.id);
-        assert.ok(!isOnDisk(join(path, ".."), fileWords), "its other file is gone");
+      const readsBack = async (of: Store, id: ConversationId): Promise<void> => {
+        const named = (await of.messages({ conversation: id })).filter(({ moved }) => moved.length > 0);
+        assert.equal(named.length, 1);
+        for (const message of named)
+          assert.deepEqual(await restoreMessage(of, message), {
+            role: "user",
+            content: [{ type: "text", text: "see shared words" }],
+          });
+      };
+      await onFile(subject, copies, async (archive) => await readsBack(archive, other.id));
+      await removeAll(store, old.id);
+      await checkSound(store);
+      await readsBack(store, other.id);
+      assert.equal((await store.file(file.id))?.conversation, other.id);
+      assert.ok(!(await isKept(subject, join(path, ".."), fileWords)), "its other file is gone");
 
-        await databaseFileOf(store).merge(originals);
-        await readsBack(store, old.id);
-        await removeAll(store, other.id, old.id);
-        assert.equal(await store.file(file.id), null);
-        assert.ok(!isOnDisk(join(path, ".."), "shared words"));
-        await databaseFileOf(store).merge(copies);
-        await readsBack(store, other.id);
-        await checkSound(store);
-      },
-    );
+      await store.merge(originals);
+      await readsBack(store, old.id);
+      await removeAll(store, other.id, old.id);
+      assert.equal(await store.file(file.id), null);
+      assert.ok(!(await isKept(subject, join(path, ".."), "shared words")));
+      await store.merge(copies);
+      await readsBack(store, other.id);
+      await checkSound(store);
+    });
 
     onFileIt("gives the space back, unless somebody else has the file open: then it is free inside", async (scene) => {
       const { store, path, old, other, host } = scene;
@@ -106,7 +102,7 @@ export function testRemove(subject: StoreUnderTest): void {
       const kept = await save(store, other, "words of another file");
       const left = join(filesDir, "4711", "file_00112233445566aa.txt");
       const [fresh, foreign] = [join(filesDir, "4711", "file_00112233445566bb.txt"), join(filesDir, "notes.txt")];
-      mkdirSync(join(filesDir, "4711"));
+      mkdirSync(join(filesDir, "4711"), { recursive: true });
       for (const file of [left, fresh, foreign]) writeFileSync(file, "left over");
       const longAgo = new Date("2026-01-01T00:00:00Z");
       for (const file of [left, foreign]) utimesSync(file, longAgo, longAgo);
@@ -127,9 +123,10 @@ export function testRemove(subject: StoreUnderTest): void {
     it("is refused while rows of another conversation point there", async ({ store, path, old, other }) => {
       const [message] = await store.messages({ conversation: other.id, limit: 1 });
       const [leaf] = await store.summaries({ conversation: old.id, depth: 0 });
-      const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
-      db.prepare("INSERT INTO summary_messages VALUES (?, ?, 99, ?)").run(leaf?.id ?? "", message?.id ?? 0, old.id);
-      db.close();
+      await subject.raw(path, function* () {
+        yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal, conversation_id)
+                  VALUES (${leaf?.id ?? ""}, ${message?.id ?? 0}, 99, ${old.id})`;
+      });
       assert.deepEqual((await store.extents([other.id]))[0]?.tiedTo, [old.id]);
       await refuses("conflict", async () => await store.remove(await planFor(store, other.id)));
       assert.notEqual(await store.conversation(other.id), null);

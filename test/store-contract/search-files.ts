@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe } from "node:test";
 import type { ConversationId, StoredFile } from "../../src/core/model/types.ts";
 import type { NewFile, SearchHit, SearchRequest, Store } from "../../src/core/model/store.ts";
-import { ask as askAnything, at, itOn, newFile, onTalk, refuses } from "./ground.ts";
+import { ask as askAnything, at, itOn, newFile, onTalk, refuses, tooLargeForATable } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import { connect } from "../../src/store/sqlite/connect.ts";
+import { sql, type Statement } from "../../src/store/script.ts";
 
 const modes = ["regex", "full_text"] as const;
 
@@ -24,11 +24,8 @@ const save = async (
 ) => await store.saveFile(newFile(conversation, content, { name, exploration: "pangolin", ...more }));
 
 /** What the port hides: where content is stored. */
-function setStorage(path: string, { id }: StoredFile, uri: string): void {
-  const db = connect(path, false);
-  db.prepare(`UPDATE large_files SET storage_uri = ? WHERE file_id = ?`).run(uri, id);
-  db.close();
-}
+const setStorage = (uri: string, { id }: StoredFile): Statement =>
+  sql`UPDATE large_files SET storage_uri = ${uri} WHERE file_id = ${id}`;
 
 const fileHits = async (store: Store, request: SearchRequest) =>
   (await store.search(request)).hits.map((hit) => (hit.kind === "file" ? hit : assert.fail(hit.kind)));
@@ -123,7 +120,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
     it(
       "counts an unreadable file, and searches the others",
       async ({ store, folder, id }) => {
-        const gone = await save(store, id, "the first quokka", "gone");
+        const gone = await save(store, id, `the first quokka${tooLargeForATable}`, "gone");
         await save(store, id, "the other quokka", "there");
         await rm(join(folder, "lcm-files", gone.storageUri));
         for (const mode of modes) {
@@ -178,7 +175,9 @@ export function testFileSearch(subject: StoreUnderTest): void {
         "/etc/passwd",
         "C:\\..\\..",
       ]) {
-        setStorage(path, file, uri);
+        await subject.raw(path, function* () {
+          yield setStorage(uri, file);
+        });
         for (const [mode, pattern] of [
           ["regex", "."],
           ["full_text", "quokka root"],

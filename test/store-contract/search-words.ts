@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { MessageId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { ask, foldPlaces, further, isOnDisk, itOn, onTalk, say, summary } from "./ground.ts";
+import { ask, foldPlaces, further, isKept, itOn, onTalk, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const said = ["we take the train at nine", "the capital is lovely", "tickets are on the fridge", "see you", "and more"];
@@ -83,10 +83,10 @@ export function testSearchWords(subject: StoreUnderTest): void {
         const secret = "Zq7xKv93LmQw81";
         while ((await store.index(100)) > 0);
         await store.forget(null, await store.planForget(null, { kind: "secret", text: secret }));
-        assert.deepEqual([await found(store, secret), isOnDisk(folder, secret)], [[], false]);
+        assert.deepEqual([await found(store, secret), await isKept(subject, folder, secret)], [[], false]);
         assert.deepEqual(await found(store, "railway departure"), [[first, said[0]]]);
         await store.forget(null, await store.planForget(null, { kind: "message", id: second }));
-        assert.deepEqual([await found(store, "Paris"), isOnDisk(folder, "Paris")], [[], false]);
+        assert.deepEqual([await found(store, "Paris"), await isKept(subject, folder, "Paris")], [[], false]);
       },
       ["summary_outdated"],
     );

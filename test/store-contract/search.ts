@@ -83,6 +83,18 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual((await store.search(ask("teabase"))).hits, [], "another word is not a typo");
     });
 
+    it("corrects a word that only others in the same conversation use", async ({ store, talk, host }) => {
+      host.says(user("every code has a block of its own"));
+      host.says({ role: "assistant", content: "codeblocks are green" });
+      await deliver(store, talk, host);
+      while ((await store.index(1_000)) > 0);
+      for (const sort of ["relevance", "hybrid"] as const) {
+        const { hits, caveats } = await store.search(ask("codeblocks", { sort, roles: ["user"] }));
+        assert.deepEqual([hits.length, caveats.map(({ kind }) => kind)], [1, ["corrected"]], sort);
+        assert.deepEqual((await store.search(ask("codeblocks", { sort }))).caveats, [], sort);
+      }
+    });
+
     it("finds matches in an old, narrow time range behind thousands of later matches", async (scene) => {
       const { store, talk, host } = scene;
       await say(store, talk, host, ...numbered(2_500, (index) => `aardwolf ${index}`));

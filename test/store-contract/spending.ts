@@ -26,10 +26,25 @@ const refusalOf = async (store: Store, bounds: Partial<CallBounds>, provider = "
   return begun.kind === "refused" ? begun.refusal : null;
 };
 
+const noEmbeds = { embedCalls: 0, embedTokens: 0 };
+
 export function testSpending(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
 
   describe("guarantee 20, store part: every model call is a row, within a ceiling", () => {
+    it("of an embedding model apart from the others, so that neither uses up the calls of the other", async ({
+      store,
+    }) => {
+      const few = { ...unbounded, callsMax: 2 };
+      const embed = async (): Promise<string> =>
+        (await store.beginCall(leafCall(null, { purpose: "embed" }), few)).kind;
+      const leaf = async (): Promise<string> => (await store.beginCall(leafCall(null), few)).kind;
+      assert.deepEqual([await embed(), await embed(), await embed()], ["granted", "granted", "refused"]);
+      assert.deepEqual([await leaf(), await leaf(), await leaf()], ["granted", "granted", "refused"]);
+      const { calls, embedCalls } = await store.usageSince(ever);
+      assert.deepEqual([calls, embedCalls], [2, 2]);
+    });
+
     it("recorded before it is made: one that never ends counts as open", async ({ store, id }) => {
       const first = await begin(store, { conversation: id });
       await begin(store, { purpose: "file" });
@@ -39,6 +54,7 @@ export function testSpending(subject: StoreUnderTest): void {
         outputTokens: 0,
         failures: 0,
         open: 2,
+        ...noEmbeds,
       });
       await store.endCall(first, good);
       await call(store, "timeout");
@@ -48,6 +64,7 @@ export function testSpending(subject: StoreUnderTest): void {
         outputTokens: 20,
         failures: 1,
         open: 1,
+        ...noEmbeds,
       });
       assert.deepEqual(await store.usageSince(later), {
         calls: 0,
@@ -55,6 +72,7 @@ export function testSpending(subject: StoreUnderTest): void {
         outputTokens: 0,
         failures: 0,
         open: 0,
+        ...noEmbeds,
       });
       await refuses("not_found", () => store.endCall(987_654, good));
     });

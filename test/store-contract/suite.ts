@@ -13,6 +13,7 @@ import { testDrafts } from "./drafts.ts";
 import { testFold } from "./fold.ts";
 import { testForget } from "./forget.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { testHeard } from "./heard.ts";
 import { testKeeping } from "./keeping.ts";
 import { testLedger } from "./ledger.ts";
 import { testMapAnswers } from "./map-answers.ts";
@@ -20,7 +21,9 @@ import { testManifest } from "./manifest.ts";
 import { testFix } from "./fix.ts";
 import { testMoved } from "./moved.ts";
 import { testOnce } from "./once.ts";
+import { testOutlines } from "./outlines.ts";
 import { testPins } from "./pins.ts";
+import { testPrompts } from "./prompts.ts";
 import { testRemove } from "./remove.ts";
 import { testSearch } from "./search.ts";
 import { testSearchWords } from "./search-words.ts";
@@ -33,12 +36,12 @@ import { testUndoLives } from "./undo-lives.ts";
 import { testUndoObstacles } from "./undo-obstacles.ts";
 import { testVectors } from "./vectors.ts";
 
-export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
-  const subject: StoreUnderTest = { open, ...more };
+export function testStore(name: string, subject: StoreUnderTest): void {
   describe(name, () => {
     testConversations(subject);
     testAppend(subject);
     testBranches(subject);
+    testHeard(subject);
     testContent(subject);
     testFold(subject);
     testManifest(subject);
@@ -59,7 +62,9 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testSearchWords(subject);
     testFileSearch(subject);
     testKeeping(subject);
+    testOutlines(subject);
     testPins(subject);
+    testPrompts(subject);
     testArchive(subject);
     testRemove(subject);
     testVectors(subject);

@@ -6,7 +6,7 @@ import { history } from "../../src/core/maintenance/history.ts";
 import { inspect } from "../../src/core/maintenance/inspect.ts";
 import type { Conversation, SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { dumpOf, journalIn } from "../support/dump.ts";
+import { dumpOf, journalIn } from "./dump.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { foldPlaces, itOn, numbered, say, shownTexts, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -58,7 +58,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       const undone = await takeBack(store, change);
       await takeBack(store, undone);
       await forget(store, { kind: "secret", text: secret });
-      assert.ok(!JSON.stringify(journalIn(scene.path)).includes(secret));
+      assert.ok(!JSON.stringify(await journalIn(subject, scene.path)).includes(secret));
       for (const each of [change, undone]) {
         if ((await store.planUndo(each)).obstacles.length === 0) await store.undo(each);
         assert.deepEqual(await found(store, "hunter2"), []);
@@ -79,14 +79,14 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
         await store.rewrite({ summary: of(leaves, 5), revision: 0 }, long);
         await rewrite(store, of(leaves, 5), "leaf anew");
         await dissolve(store, talk.id, of(leaves, 5), true);
-        const held = journalIn(scene.path).filter(({ text }) => text.includes(secret));
+        const held = (await journalIn(subject, scene.path)).filter(({ text }) => text.includes(secret));
         assert.ok(held.length > 0);
         await forget(store, { kind: "secret", text: secret });
         for (const { change } of held) {
           const obstacles = await blockedBy(scene, change);
           assert.match(obstacles.map(({ message }) => message).join(), /the previous text has been forgotten/);
         }
-        assert.ok(journalIn(scene.path).every(({ text }) => !text.includes(secret)));
+        assert.ok((await journalIn(subject, scene.path)).every(({ text }) => !text.includes(secret)));
         assert.equal((await store.context(talk.id)).length, 9);
         assert.ok((await history(store)).length >= 4);
         await inspect(store, null);
@@ -112,7 +112,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       await rewrite(store, of(leaves, 5), "leaf with other words");
       const purged = await dissolve(store, talk.id, of(leaves, 5), true);
       await forget(store, { kind: "message", id: message });
-      assert.deepEqual(traces(scene, "leaf with", "leaf number 5"), []);
+      assert.deepEqual(await traces(scene, "leaf with", "leaf number 5"), []);
       await blockedBy(scene, purged);
     });
 
@@ -121,7 +121,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       await rewrite(store, of(leaves, 5), "leaf with confidential words");
       await forget(store, { kind: "message", id: await messageUnder(store, of(leaves, 5)) });
       const change = await rewrite(store, of(leaves, 5), "leaf without them");
-      assert.deepEqual(traces(scene, "confidential"), []);
+      assert.deepEqual(await traces(scene, "confidential"), []);
       assert.match(of(await blockedBy(scene, change), 0).message, /forgotten/);
       assert.equal((await shownTexts(store, talk.id))[3], "leaf without them");
     });
@@ -131,7 +131,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       await rewrite(store, of(leaves, 5), "leaf with confidential words");
       await forget(store, { kind: "message", id: await messageUnder(store, of(leaves, 5)) });
       const change = await dissolve(store, talk.id, of(leaves, 5), true);
-      assert.deepEqual(traces(scene, "confidential"), []);
+      assert.deepEqual(await traces(scene, "confidential"), []);
       assert.match(of(await blockedBy(scene, change), 0).message, /forgotten/);
     });
 
@@ -150,7 +150,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       }
       for (const { rewriteReason } of await store.summaries({ ids: [leaf, ...carried] }))
         assert.equal(rewriteReason, null);
-      assert.deepEqual(traces(scene, "confidential"), []);
+      assert.deepEqual(await traces(scene, "confidential"), []);
       assert.deepEqual(await found(store, "harmless"), [leaf], "a carried text is not found twice");
       await blockedBy(scene, change);
     });
@@ -171,7 +171,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
         );
         assert.match(marked?.[0]?.rewriteReason ?? "", /forgotten/);
         assert.equal(unmarked?.[0]?.rewriteReason, null);
-        assert.ok(!JSON.stringify(journalIn(scene.path)).includes("confidential"));
+        assert.ok(!JSON.stringify(await journalIn(subject, scene.path)).includes("confidential"));
       },
       ["summary_outdated"],
     );
@@ -193,8 +193,8 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
 }
 
 /** The rows of every table that still contain one of these. */
-const traces = ({ path }: Scene, ...words: readonly string[]): readonly string[] =>
-  Object.values(dumpOf(path))
+const traces = async ({ subject, path }: Scene, ...words: readonly string[]): Promise<readonly string[]> =>
+  Object.values(await dumpOf(subject, path))
     .flat()
     .filter((row) => words.some((word) => row.includes(word)));
 

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { Conversation, SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { assertSameRows, dumpOf, dumpOfContent } from "../support/dump.ts";
+import { assertSameRows } from "../support/dump.ts";
+import { dumpOf, dumpOfContent } from "./dump.ts";
 import { createRandom } from "../support/random.ts";
 import type { Random } from "../support/random.ts";
 import { createHost } from "../support/scripted-host.ts";
@@ -33,11 +34,11 @@ export function testUndoLives(subject: StoreUnderTest): void {
             { conversation: talk, voice: host },
             { conversation: other, voice: guest },
           ];
-          const life = { store, path, random, places, secrets: new Set<string>(), unsaid: new Set<string>() };
+          const life = { subject, store, path, random, places, secrets: new Set<string>(), unsaid: new Set<string>() };
           for (let step = 0; step < steps; step++) {
             await live(life, step);
             await sound(store, ["summary_outdated"]);
-            checkForgotten(life, step);
+            await checkForgotten(life, step);
           }
         },
         ["summary_outdated"],
@@ -52,6 +53,7 @@ interface Place {
 }
 
 interface Life {
+  readonly subject: StoreUnderTest;
   readonly store: Store;
   readonly path: string;
   readonly random: Random;
@@ -69,8 +71,8 @@ const wordsIn = (text: string): readonly string[] => text.match(/word\d+x\d+y/g)
  * Asserts that a secret is nowhere. The words of a forgotten message may remain only in a summary that waits to be
  * rewritten.
  */
-function checkForgotten({ path, secrets, unsaid }: Life, step: number): void {
-  for (const [table, rows] of Object.entries(dumpOf(path))) {
+async function checkForgotten({ subject, path, secrets, unsaid }: Life, step: number): Promise<void> {
+  for (const [table, rows] of Object.entries(await dumpOf(subject, path))) {
     for (const row of rows) {
       const told = wordsIn(row);
       const isMarked = table === "summaries" && !row.includes('"rewrite_reason":null');
@@ -93,7 +95,7 @@ async function textFrom({ store, secrets, unsaid }: Life, name: string, ids: rea
 
 /** One step of a life. After every change it tries an undo, and usually a redo. */
 async function live(life: Life, step: number): Promise<void> {
-  const { store, path, random, places, secrets, unsaid } = life;
+  const { subject, store, path, random, places, secrets, unsaid } = life;
   const { conversation: place, voice } = random.pick(places);
   const context = await store.context(place.id);
   const shown = context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
@@ -102,7 +104,7 @@ async function live(life: Life, step: number): Promise<void> {
     ((await store.derived([id])).get(id) ?? []).length + (await store.carriedBy(id)).length === 0;
 
   const changing = async (work: () => Promise<number>): Promise<void> => {
-    const before = dumpOfContent(path);
+    const before = await dumpOfContent(subject, path);
     const change = await work();
     await sound(store, ["summary_outdated"]);
     if (random.chance(0.4)) return;
@@ -112,7 +114,7 @@ async function live(life: Life, step: number): Promise<void> {
       return;
     }
     const undone = await takeBack(store, change);
-    assertSameRows(dumpOfContent(path), before, `step ${step}`);
+    assertSameRows(await dumpOfContent(subject, path), before, `step ${step}`);
     if (random.chance(0.5) && (await store.planUndo(undone)).obstacles.length === 0) await takeBack(store, undone);
   };
 
@@ -176,13 +178,13 @@ async function live(life: Life, step: number): Promise<void> {
       // Any change at all: it works, or reports why not and does nothing.
       const entries = await store.journal({});
       if (entries.length === 0) break;
-      const { change, subject } = random.pick(entries);
-      const only = random.chance(0.3) && subject.startsWith("sum_") ? (subject as SummaryId) : undefined;
-      const before = dumpOfContent(path);
+      const { change, subject: about } = random.pick(entries);
+      const only = random.chance(0.3) && about.startsWith("sum_") ? (about as SummaryId) : undefined;
+      const before = await dumpOfContent(subject, path);
       const { obstacles } = await store.planUndo(change, only);
       const outcome = await store.undo(change, only);
       assert.equal(outcome.kind, obstacles.length === 0 ? "undone" : "blocked", `step ${step}`);
-      if (outcome.kind === "blocked") assertSameRows(dumpOfContent(path), before);
+      if (outcome.kind === "blocked") assertSameRows(await dumpOfContent(subject, path), before);
       break;
     }
     case "segment": {
@@ -193,7 +195,7 @@ async function live(life: Life, step: number): Promise<void> {
       break;
     }
     case "secret": {
-      const words = [...new Set(Object.values(dumpOf(path)).flatMap((rows) => rows.flatMap(wordsIn)))];
+      const words = [...new Set(Object.values(await dumpOf(subject, path)).flatMap((rows) => rows.flatMap(wordsIn)))];
       if (words.length === 0) break;
       const text = random.pick(words);
       await forget(store, { kind: "secret", text });

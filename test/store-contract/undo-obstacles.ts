@@ -1,10 +1,11 @@
 /** Contract: an undo names what depends on the change and the remedy, and does nothing until it is free. */
 
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
+import { sql } from "../../src/store/script.ts";
 import { planUndo } from "../../src/core/maintenance/history.ts";
-import { assertSameRows, dumpOfContent } from "../support/dump.ts";
+import { assertSameRows } from "../support/dump.ts";
+import { dumpOfContent } from "./dump.ts";
 import { each, foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
@@ -140,22 +141,22 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
 
     it("what it would put back was purged since, which is named, and the remedy works", async (scene) => {
       const { store, path, talk, leaves } = scene;
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const opened = await dissolve(store, talk.id, of(leaves, 5));
       const purged = await purge(store, talk.id, of(leaves, 5));
       assert.deepEqual(await blockers(scene, opened), [[of(leaves, 5), purged]]);
       assert.deepEqual(await followed(store, opened), [`lcm undo ${purged}`]);
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
     });
 
     it("its sources were purged since", async (scene) => {
       const { store, path, talk, leaves, condensed } = scene;
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const upper = await dissolve(store, talk.id, of(condensed, 0), true);
       const lower = await dissolve(store, talk.id, of(leaves, 0), true);
       assert.deepEqual(new Set((await blockedBy(scene, upper)).map(({ change }) => change)), new Set([lower]));
       assert.deepEqual(await followed(store, upper), [`lcm undo ${lower}`]);
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
     });
 
     it("purging it again is blocked while it is in the context again, and the remedy works", async (scene) => {
@@ -204,9 +205,9 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await transplant(store, talk.id, other.id);
       await removeAll(store, talk.id);
       const further = await store.open({ sessionId: "further" });
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       await takeBack(store, await transplant(store, other.id, further.id));
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
     });
 
     it("copies of summaries alone are not brought back either: they are copied again", async (scene) => {
@@ -222,9 +223,10 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
     });
 
     it("it only removed rows that belonged to nothing, which cannot be restored", async (scene) => {
-      const db = new DatabaseSync(scene.path, { timeout: 5_000 });
-      db.exec("PRAGMA foreign_keys = OFF; INSERT INTO summary_messages VALUES ('sum_0000000000000000', 1, 0, 1)");
-      db.close();
+      await subject.raw(scene.path, function* () {
+        yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal, conversation_id)
+                  VALUES ('sum_0000000000000000', 1, 0, 1)`;
+      });
       const { change, removed } = await scene.store.sweepOrphans();
       assert.equal(removed, 1);
       const obstacle = await onlyBlocker(scene, change ?? 0);

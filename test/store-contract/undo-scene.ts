@@ -11,7 +11,8 @@ import { planUndo } from "../../src/core/maintenance/history.ts";
 import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import type { Conversation, ConversationId, MessageId, SummaryId } from "../../src/core/model/types.ts";
 import type { ForgetPlan, Obstacle, PartOf, Store } from "../../src/core/model/store.ts";
-import { assertSameRows, dumpOfContent } from "../support/dump.ts";
+import { assertSameRows } from "../support/dump.ts";
+import { dumpOfContent } from "./dump.ts";
 import { checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createHost } from "../support/scripted-host.ts";
@@ -20,6 +21,7 @@ import { findAll, ask, foldPlaces, itemOf, numbered, say, summary } from "./grou
 import type { StoreUnderTest } from "./ground.ts";
 
 export interface Scene {
+  readonly subject: StoreUnderTest;
   readonly store: Store;
   readonly path: string;
   /** m0 to m15; m0 to m11 under leaves of two, and two condensed ones over the first four of them. */
@@ -54,7 +56,7 @@ export const onScene =
       const guest = createHost("g");
       await say(store, other, guest, "g0", "g1", "g2");
       while ((await store.index(100)) > 0);
-      await test({ store, path, talk, host, leaves, condensed, other, guest });
+      await test({ subject, store, path, talk, host, leaves, condensed, other, guest });
       await sound(store, expected);
     } finally {
       await store.close();
@@ -107,15 +109,15 @@ export async function takeBack(store: Store, change: number, only?: SummaryId): 
 
 /** Asserts what blocks the undo: plan and undo report the same, and nothing changes. */
 export async function blockedBy(
-  { store, path }: Scene,
+  { subject, store, path }: Scene,
   change: number,
   only?: SummaryId,
 ): Promise<readonly Obstacle[]> {
-  const before = dumpOfContent(path);
+  const before = await dumpOfContent(subject, path);
   const { obstacles } = await store.planUndo(change, only);
   assert.ok(obstacles.length > 0, "something blocks the undo");
   assert.deepEqual(await store.undo(change, only), { kind: "blocked", obstacles });
-  assertSameRows(dumpOfContent(path), before);
+  assertSameRows(await dumpOfContent(subject, path), before);
   return obstacles;
 }
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { history } from "../../src/core/maintenance/history.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { assertSameRows, dumpOfContent, journalIn } from "../support/dump.ts";
+import { assertSameRows } from "../support/dump.ts";
+import { dumpOfContent, journalIn } from "./dump.ts";
 import { checkLossless } from "../support/lossless.ts";
 import { user } from "../support/scripted-host.ts";
 import { deliver, each, foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
@@ -18,31 +19,31 @@ const foundByAll = async (store: Store): Promise<unknown> => await Promise.all(w
 
 /** Does something, undoes it, redoes it and undoes it again: rows and search results are as before. */
 async function thereAndBack(
-  { store, path }: Scene,
+  { subject, store, path }: Scene,
   work: () => Promise<number>,
   { canRedo = true }: { readonly canRedo?: boolean } = {},
 ): Promise<void> {
-  const [before, foundBefore] = [dumpOfContent(path), await foundByAll(store)];
+  const [before, foundBefore] = [await dumpOfContent(subject, path), await foundByAll(store)];
   const change = await work();
   await sound(store);
-  const [after, foundAfter] = [dumpOfContent(path), await foundByAll(store)];
+  const [after, foundAfter] = [await dumpOfContent(subject, path), await foundByAll(store)];
   assert.notDeepEqual(after, before);
   const undone = await takeBack(store, change);
   await sound(store);
-  assertSameRows(dumpOfContent(path), before);
+  assertSameRows(await dumpOfContent(subject, path), before);
   assert.deepEqual(await foundByAll(store), foundBefore);
   assert.ok((await store.journal({ change })).every(({ undoneBy }) => undoneBy === undone));
   if (!canRedo) return;
   const redone = await takeBack(store, undone);
   await sound(store);
-  assertSameRows(dumpOfContent(path), after);
+  assertSameRows(await dumpOfContent(subject, path), after);
   assert.deepEqual(await foundByAll(store), foundAfter);
   assert.ok(
     (await store.journal({ change })).every(({ undoneBy }) => undoneBy === null),
     "it is in effect again",
   );
   await takeBack(store, redone);
-  assertSameRows(dumpOfContent(path), before);
+  assertSameRows(await dumpOfContent(subject, path), before);
 }
 
 export function testUndo(subject: StoreUnderTest): void {
@@ -67,7 +68,7 @@ export function testUndo(subject: StoreUnderTest): void {
 
     it("what a change did to one summary; the rest of it stays and can be undone later", async (scene) => {
       const { store, path, leaves } = scene;
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const change = await rewrite(store, of(leaves, 4), "leaf 4 anew", { operation: "repair" });
       await rewrite(store, of(leaves, 5), "leaf 5 anew", { operation: "repair", change });
       const part = await takeBack(store, change, of(leaves, 4));
@@ -85,7 +86,7 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.equal((await store.planUndo(change)).entries.length, 1);
       await takeBack(store, change);
       // The first undo was a write like any other, and the conversation records when.
-      const { conversations: _, ...rest } = dumpOfContent(path);
+      const { conversations: _, ...rest } = await dumpOfContent(subject, path);
       const { conversations: __, ...restBefore } = before;
       assertSameRows(rest, restBefore);
     });
@@ -136,7 +137,7 @@ export function testUndo(subject: StoreUnderTest): void {
       const [{ undoneBy } = assert.fail()] = await store.journal({ change });
       const [obstacle] = await blockedBy(scene, undoneBy ?? 0);
       assert.match(obstacle?.message ?? "", new RegExp(`lcm transplant ${talk.id} ${other.id}`));
-      const steps = journalIn(scene.path).filter((step) => step.change === undoneBy);
+      const steps = (await journalIn(subject, scene.path)).filter((step) => step.change === undoneBy);
       assert.ok(steps.length > 0);
       assert.ok(!JSON.stringify(steps).includes("leaf number"), "no text is stored that cannot be restored");
       await thereAndBack(scene, () => transplant(store, talk.id, other.id), { canRedo: false });
@@ -150,7 +151,7 @@ export function testUndo(subject: StoreUnderTest): void {
 
     it("one change after the other, newest first, back to the beginning", async (scene) => {
       const { store, path, talk, other, leaves, condensed } = scene;
-      const before = dumpOfContent(path);
+      const before = await dumpOfContent(subject, path);
       const changes = [
         await rewrite(store, of(leaves, 0), "leaf 0 anew"),
         await rewrite(store, of(condensed, 0), "condensed 0 anew"),
@@ -160,7 +161,7 @@ export function testUndo(subject: StoreUnderTest): void {
         await dissolve(store, talk.id, of(leaves, 0), false),
       ];
       for (const change of changes.toReversed()) await takeBack(store, change);
-      assertSameRows(dumpOfContent(path), before);
+      assertSameRows(await dumpOfContent(subject, path), before);
     });
   });
 

@@ -8,7 +8,7 @@ import type { ConversationId } from "../../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { vectorOf } from "../support/scripted-embedder.ts";
-import { ask, isOnDisk, itOn, itOnFile, numbered, onFile, onTalk, say } from "./ground.ts";
+import { ask, isKept, itOn, numbered, onFile, onTalk, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 
@@ -152,9 +152,9 @@ export function testVectors(subject: StoreUnderTest): void {
       await say(store, talk, host, "otter", "badger", "heron");
       await makeAll(store);
       const second = (await store.messages({ conversation: talk.id }))[1]?.id ?? assert.fail();
-      assert.ok(isOnDisk(folder, Buffer.from(bits("badger"))));
+      assert.ok(await isKept(subject, folder, Buffer.from(bits("badger"))));
       await store.forget(null, await store.planForget(null, { kind: "message", id: second }));
-      assert.ok(!isOnDisk(folder, Buffer.from(bits("badger"))));
+      assert.ok(!(await isKept(subject, folder, Buffer.from(bits("badger")))));
       assert.equal(await closest(store, "otter"), "otter");
       assert.equal((await store.status()).vectors[0]?.pending, 2);
       await makeAll(store);
@@ -184,12 +184,12 @@ export function testVectors(subject: StoreUnderTest): void {
   });
 
   describe("vectors go where their messages go", () => {
-    const itFile = itOnFile(subject, onTalk);
+    const itFile = itOn(subject, onTalk);
     itFile("into an archive, and back", async ({ store, talk, host, folder }) => {
       await say(store, talk, host, "otter", "badger");
       await makeAll(store);
       const archive = join(folder, "archive.db");
-      await store.databaseFile?.archive([talk.id], archive);
+      await store.archive([talk.id], archive);
       await onFile(subject, archive, async (copy) => {
         assert.equal(await copy.pendingVectors(model, 1), null);
         assert.equal(await closest(copy, "badger"), "badger");
@@ -197,7 +197,7 @@ export function testVectors(subject: StoreUnderTest): void {
       const elsewhere = join(folder, "else", "lcm.db");
       await onFile(subject, elsewhere, async (target) => {
         await say(target, await target.open({ sessionId: "another" }), createHost("another"), "heron");
-        await target.databaseFile?.merge(archive);
+        await target.merge(archive);
         assert.equal((await target.pendingVectors(model, 9))?.texts.join(), "heron");
         assert.equal(await closest(target, "badger"), "badger");
       });

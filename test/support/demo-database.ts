@@ -1,6 +1,6 @@
 /** Builds the database of `lcm demo`, byte-identical each time, for pages and screens that show it. */
 
-import { demoSession, readDemoTranscript } from "../../src/cli/demo/five-weeks.ts";
+import { demoModel, demoSession, largeBudget, readDemoTranscript, smallBudget } from "../../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -24,7 +24,9 @@ export async function makeDemoDatabase(path: string): Promise<Timestamp> {
     };
     await lcm.import(lines(), { fallbackSessionId: demoSession });
     const { id } = await lcm.find(demoSession);
+    await lcm.recordPrompt(await lcm.assemble(id, { budget: largeBudget }), demoModel);
     await lcm.compact({ conversation: id, mode: "sweep" });
+    await lcm.recordPrompt(await lcm.assemble(id, { budget: smallBudget }), demoModel);
     while ((await lcm.store.index(1_000)) > 0);
     return msToTimestamp(last + 4 * 60_000);
   } finally {

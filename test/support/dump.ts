@@ -58,16 +58,3 @@ export function assertSameRows(now: Dump, before: Dump, words = "the rows are as
 /** The names of the tables that differ. */
 export const tablesChanged = (before: Dump, after: Dump): readonly string[] =>
   Object.keys({ ...before, ...after }).filter((name) => before[name]?.join("\n") !== after[name]?.join("\n"));
-
-/** The journal as stored in the file. */
-export function journalIn(path: string): readonly { readonly change: number; readonly text: string }[] {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    const rows = db
-      .prepare("SELECT change_id, before_json || after_json AS text FROM journal ORDER BY journal_id")
-      .all();
-    return rows.map((row) => ({ change: Number(row["change_id"]), text: String(row["text"]) }));
-  } finally {
-    db.close();
-  }
-}

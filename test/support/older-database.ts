@@ -54,8 +54,13 @@ export const tablesOf = (path: string): readonly string[] =>
 export const columnsOf = (path: string, table: string): readonly string[] =>
   rowsOf(path, `SELECT name FROM pragma_table_xinfo('${table}') ORDER BY cid`).map((row) => String(row["name"]));
 
-/** Everything in a database, table by table, in an order that does not depend on the file's layout. */
-export function contentsOf(path: string): Readonly<Record<string, readonly string[]>> {
+type Contents = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * Everything in a database, table by table, in an order that does not depend on the file's layout. With the contents of
+ * an earlier version, only the tables and columns that it had.
+ */
+export function contentsOf(path: string, earlier?: Contents): Contents {
   const line = (row: Row): string =>
     JSON.stringify(row, (_, value: unknown) =>
       typeof value === "bigint"
@@ -64,11 +69,24 @@ export function contentsOf(path: string): Readonly<Record<string, readonly strin
           ? Buffer.from(value).toString("hex")
           : value,
     );
+  const columns = (table: string): string => {
+    const [row] = earlier?.[table] ?? [];
+    return row === undefined
+      ? "*"
+      : Object.keys(JSON.parse(row) as Row)
+          .map((name) => `"${name}"`)
+          .join(", ");
+  };
   return Object.fromEntries(
     // The vocabulary is a view of the index.
     tablesOf(path)
-      .filter((table) => !table.endsWith("_vocab"))
-      .map((table) => [table, rowsOf(path, `SELECT * FROM "${table}"`).map(line).toSorted()]),
+      .filter((table) => !table.endsWith("_vocab") && (earlier === undefined || Object.hasOwn(earlier, table)))
+      .map((table) => [
+        table,
+        rowsOf(path, `SELECT ${columns(table)} FROM "${table}"`)
+          .map(line)
+          .toSorted(),
+      ]),
   );
 }
 

@@ -17,6 +17,9 @@ export const withoutPosixPaths: Missing = isWindows && "line breaks depend on th
 export const withoutPseudoTerminal: Missing =
   process.platform !== "linux" && "a pseudo-terminal needs `script` of util-linux";
 
+export const withoutBrowser: Missing =
+  (process.platform !== "linux" || process.arch !== "x64") && "the browser of these tests runs on Linux on x64 only";
+
 /** An environment with this home folder, under the name of each system. */
 export const homeAt = (folder: string) => ({ HOME: folder, USERPROFILE: folder });
 

@@ -19,8 +19,8 @@ import type {
   Subagents,
   ToolOutput,
 } from "../../src/hosts/openclaw/host-api.ts";
-import { runtimeOf } from "../../src/hosts/openclaw/runtime.ts";
-import type { Runtime } from "../../src/hosts/openclaw/runtime.ts";
+import { runtimeOf } from "../../src/hosts/shared/runtime.ts";
+import type { Runtime } from "../../src/hosts/shared/runtime.ts";
 import { createTool } from "../../src/hosts/openclaw/tools.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { tools } from "../../src/agent-tools/all.ts";

@@ -7,13 +7,15 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import { dirname, join } from "node:path";
 import xterm from "@xterm/headless";
+import { patienceMs } from "./eventually.ts";
 import type { Terminal } from "@earendil-works/pi-tui";
-import { createDatabase } from "../../src/cli/open.ts";
-import { createPort } from "../../src/cli/tui.ts";
+import { databaseAt } from "../../src/cli/open.ts";
+import { createPort } from "../../src/cli/port.ts";
+import { placeOf } from "../../src/models/openclaw-files.ts";
 import type { Model } from "../../src/core/model/store.ts";
 import { builtInTemplates } from "../../src/core/prompts/summary.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
-import type { Port } from "../../src/tui/port.ts";
+import type { Port } from "../../src/operator/port.ts";
 import { runTui } from "../../src/tui/run.ts";
 import type { Running } from "../../src/tui/run.ts";
 import { createPaint } from "../../src/format/paint.ts";
@@ -82,9 +84,6 @@ export const sequences: Readonly<Record<string, string>> = {
   "ctrl+u": "\u0015",
 };
 
-/** How long to wait for something to appear; only a failing test waits this long. */
-const patienceMs = 20_000;
-
 export function startRobot(port: Port, options: RobotOptions = {}): Robot {
   const { columns = 100, rows = 30, colour = false, zone = "UTC" } = options;
   const emulator = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 0 });
@@ -140,6 +139,8 @@ export function startRobot(port: Port, options: RobotOptions = {}): Robot {
   const screen = (): string => lines().join("\n");
   const drawn = async (): Promise<void> => {
     await new Promise<void>((resolve) => setTimeout(resolve, 20));
+    // On a busy machine that time may have passed before what was asked for could be read.
+    for (let turn = 0; turn < 25; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
     await new Promise<void>((resolve) => emulator.write("", resolve));
   };
   const has = (words: string | RegExp): boolean =>
@@ -211,21 +212,22 @@ export interface Ground {
 const own = "built-in";
 const builtInSources = { leaf: own, "condensed-d1": own, "condensed-d2": own, "condensed-d3": own };
 
-/** What `lcm tui` uses with this file, except the model. The caller closes it. */
+/** What `lcm tui` uses with this file or server, except the model. The caller closes it. */
 export function portOver(path: string, { readOnly = false, model = null, env = {}, ...ground }: Ground = {}) {
   // Not the transcripts of the person who runs the tests.
   const sessions = ground.sessions ?? join(dirname(path), "sessions");
   const settings = resolveSettings({ env, config: {} });
-  const database = createDatabase(path, async () => settings);
+  const database = databaseAt(placeOf(path, {}), async () => settings);
   const port = createPort({
     database,
-    readOnly,
+    whyReadOnly: readOnly ? "it was opened with --read-only" : null,
     sessions,
     promptDir: undefined,
     model: {},
     context: {
       zone: "UTC",
       settings: async () => settings,
+      proxyReports: async () => [],
       prompts: async () => ({ dir: "", templates: builtInTemplates, sources: builtInSources, problems: new Map() }),
       summariser: async () =>
         model === null
@@ -239,6 +241,9 @@ export function portOver(path: string, { readOnly = false, model = null, env = {
             },
     },
   });
-  living.add(async () => await port.close());
+  living.add(async () => {
+    await port.close();
+    await database.close();
+  });
   return port;
 }

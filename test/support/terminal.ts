@@ -10,6 +10,7 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import xterm from "@xterm/headless";
+import { patienceMs } from "./eventually.ts";
 import { sequences } from "./robot.ts";
 import { makeScratch } from "./scratch.ts";
 
@@ -55,9 +56,6 @@ export interface TerminalOptions {
   readonly columns?: number;
   readonly rows?: number;
 }
-
-/** How long to wait for something to appear; only a failing test waits this long. */
-const patienceMs = 30_000;
 
 const started: ChildProcess[] = [];
 // Also after a failed test.

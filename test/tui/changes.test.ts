@@ -11,7 +11,7 @@ import { before, describe, it } from "node:test";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
 import { assert as must } from "../../src/core/base/errors.ts";
-import type { SummaryId } from "../../src/core/model/types.ts";
+import { messageName, type SummaryId } from "../../src/core/model/types.ts";
 import { dissolutionLines } from "../../src/format/dissolve.ts";
 import { createPaint } from "../../src/format/paint.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
@@ -23,7 +23,7 @@ import { portOver, startRobot } from "../support/robot.ts";
 import type { Ground, Robot } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import type { Destination } from "../../src/tui/contract.ts";
-import type { Port } from "../../src/tui/port.ts";
+import type { Port } from "../../src/operator/port.ts";
 
 const folder = makeScratch("tui-changes");
 const template = join(folder, "template.db");
@@ -546,8 +546,58 @@ describe("a fix from the list of conversations", () => {
       assert.equal(backupsOf(path).length, 1);
       await robot.press("H");
       await robot.sees("nothing to fix automatically");
-      await robot.press("escape", "u", "u");
+      await robot.press("escape", "u");
+      await robot.sees("press u to undo it");
+      await robot.press("u");
       await robot.sees("Undo it?");
+    });
+  });
+});
+
+describe("a pin at the terminal", () => {
+  it("pins the selected message's words after its plan, unpins them with the same key, and u undoes it", async () => {
+    const path = copyOfIt();
+    const [said] = await onFile(path, async ({ store }) =>
+      store.messages({ conversation: made.deep, role: "user", limit: 1 }),
+    );
+    must(said !== undefined, "a user spoke");
+    const state = async (): Promise<readonly string[]> =>
+      await onFile(path, async ({ store }) =>
+        (await store.pins(made.deep)).flatMap((pin) => (pin.message === said.id ? [pin.state] : [])),
+      );
+    const name = messageName(said.id);
+    await sit(path, { place: { kind: "messages", conversation: made.deep, at: said.id } }, async (robot) => {
+      await robot.sees(said.text.slice(0, 20));
+      await robot.press("p");
+      await robot.sees(`pin in conversation ${made.deep}: ${name}`);
+      assert.deepEqual(await state(), [], "a plan changes nothing");
+      await robot.press("y");
+      await robot.sees(`✓ ${name} pinned · u undoes change 1`);
+      assert.deepEqual(await state(), ["pinned"]);
+      await robot.press("p");
+      await robot.sees(`unpin in conversation ${made.deep}: ${name}`);
+      await robot.press("y");
+      await robot.sees(`✓ ${name} unpinned · u undoes change 2`);
+      await robot.press("u");
+      await robot.sees(`${name} unpinned`);
+      await robot.press("u");
+      await robot.sees("Undo it?");
+      await robot.press("enter");
+      await robot.sees("✓ undid change 2");
+    });
+    assert.deepEqual(await state(), ["pinned"]);
+  });
+
+  it("explains that only what a user said can be pinned", async () => {
+    const path = copyOfIt();
+    const [said] = await onFile(path, async ({ store }) =>
+      store.messages({ conversation: made.deep, role: "assistant", limit: 1 }),
+    );
+    must(said !== undefined, "the assistant spoke");
+    await sit(path, { place: { kind: "messages", conversation: made.deep, at: said.id } }, async (robot) => {
+      await robot.sees("assistant");
+      await robot.press("p");
+      await robot.sees("only what a user said can be pinned");
     });
   });
 });

@@ -12,7 +12,7 @@ import { makeScratch } from "../support/scratch.ts";
 import { startTerminal } from "../support/terminal.ts";
 import type { Terminal, TerminalOptions } from "../support/terminal.ts";
 import type { Destination } from "../../src/tui/contract.ts";
-import type { Port } from "../../src/tui/port.ts";
+import type { Port } from "../../src/operator/port.ts";
 import { bare, bin } from "../scenarios/program.ts";
 
 const state = makeScratch("lifecycle");

@@ -8,7 +8,7 @@ import type { Lcm } from "../../src/core/lcm.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import { commands } from "../../src/tui/commands.ts";
 import type { Destination } from "../../src/tui/contract.ts";
-import type { Port } from "../../src/tui/port.ts";
+import type { Port } from "../../src/operator/port.ts";
 import { makeDeepConversation, type DeepConversation } from "../support/deep-conversation.ts";
 import { portOver, startRobot, type Ground, type Robot, type RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";

@@ -21,7 +21,7 @@ import type { Ground, Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createScriptedModel } from "../support/scripted-model.ts";
 import type { Behaviour } from "../support/scripted-model.ts";
-import { rewriteAsks } from "../../src/tui/dialogs/rewrite/asks.ts";
+import { rewriteAsks } from "../../src/operator/rewrite.ts";
 
 const folder = makeScratch("tui-rewriting");
 const template = join(folder, "template.db");
@@ -381,7 +381,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     await sit(path, { at: first(2), columns: 80, rows: 24 }, async ({ robot, calls }) => {
       await robot.press("W");
       await robot.sees("Rewrite 9 summaries (6 leaves, 2 d1, 1 d2)?");
-      await robot.sees("9 calls, about 10,514 tokens in, 1,201 out");
+      await robot.sees("9 calls, about 10,514 tokens in, 3,001 out");
       await robot.press("y");
       await robot.sees("1/9  Replace the old text?");
       await robot.sees(`Rewrite: ${first(0)} (d0, 4 messages)`);
@@ -502,7 +502,7 @@ describe("guarantee 18: a repair at the terminal", () => {
       await robot.press("R");
       await robot.sees("Repair 1 summary (1 leaf)?");
       await robot.sees(`${made.truncated} was cut short, because the model gave no usable answer`);
-      await robot.sees("1 call, about 1,414 tokens in, 179 out (up to 2 if answers are unusable)");
+      await robot.sees("1 call, about 1,414 tokens in, 479 out (up to 2 if answers are unusable)");
       behave("empty");
       await robot.press("y");
       await robot.sees("1 summary keeps its text, because no answer was usable:");

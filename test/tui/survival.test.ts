@@ -19,7 +19,7 @@ import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { createDatabase } from "../../src/cli/open.ts";
-import type { SummaryId } from "../../src/core/model/types.ts";
+import type { MessageId, SummaryId } from "../../src/core/model/types.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import { copyFixture, fixtureVersions, tamper } from "../support/older-database.ts";
@@ -30,8 +30,8 @@ import { makeScratch } from "../support/scratch.ts";
 import { startTerminal } from "../support/terminal.ts";
 import type { Destination } from "../../src/tui/contract.ts";
 import { modules } from "../../src/tui/layers.ts";
-import type { Port } from "../../src/tui/port.ts";
-import { bin } from "../scenarios/program.ts";
+import type { Port } from "../../src/operator/port.ts";
+import { sourceBin } from "../scenarios/program.ts";
 
 const original = join(makeScratch("survival"), "lcm.db");
 const { deep, truncated, young } = await makeDeepConversation(original);
@@ -104,6 +104,7 @@ const places: readonly (readonly [name: string, place: Destination])[] = [
   ["Messages", { kind: "messages", conversation: deep }],
   ["Summaries", { kind: "summaries", conversation: deep }],
   ["Context", { kind: "context", conversation: deep }],
+  ["Prompts", { kind: "prompts", conversation: deep }],
   ["Files", { kind: "files", conversation: deep }],
   ["Search", { kind: "search", conversation: deep }],
   ["Status", { kind: "status", conversation: deep }],
@@ -120,6 +121,7 @@ const places: readonly (readonly [name: string, place: Destination])[] = [
   ["Answer", { kind: "ask", conversation: deep, question: "Is the desk open tomorrow?" }],
   ["Compact", { kind: "compact", conversation: deep }],
   ["Prune", { kind: "prune", select: { conversation: deep } }],
+  ["Pin", { kind: "pin", message: (deep * 2 ** 24 + 1) as MessageId }],
   ["Forget", { kind: "forget", target: { kind: "secret", text: "desk" } }],
   ["Backups", { kind: "backups" }],
   ["Restore", { kind: "restore", from: backup }],
@@ -220,7 +222,7 @@ describe("looking at a database", () => {
       // Root ignores permissions.
       const asSomebody = process.getuid?.() === 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
       const start = (path: string) =>
-        startTerminal(`${asSomebody}${process.execPath} ${bin} --db ${path}`, { env: { HOME: "/" } });
+        startTerminal(`${asSomebody}${process.execPath} ${sourceBin} --db ${path}`, { env: { HOME: "/" } });
       const [unwritable, inUnwritable] = [start(file), start(folder)];
       after(() => [unwritable, inUnwritable].forEach((terminal) => terminal.close()));
       for (const terminal of [unwritable, inUnwritable]) {

@@ -226,7 +226,7 @@ describe("pruning and restoring at the terminal", () => {
       await robot.press("!");
       await robot.sees("› status");
       await robot.press("r");
-      await robot.sees(backup);
+      await robot.sees(`▸ ${backup}`); // The status behind the dialog names it, too.
       await robot.press("enter");
       await robot.sees("Replace the database?");
       await robot.press("y");

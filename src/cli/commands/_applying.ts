@@ -22,12 +22,19 @@ export function isApplying({ apply, dryRun }: OptionsOf<typeof applyOptions>): b
   return apply === true;
 }
 
-/** Returns the path of the backup; null for `--no-backup`. */
+/** What changes are protected by instead. */
+const noBackup = "no backup is made: the database is on a server, which makes its own";
+
+/** Returns the path of the backup; null for `--no-backup`, and for a database on a server, which has its own. */
 export async function backUpFirst(
   session: Session,
   { backup }: OptionsOf<typeof backupOption>,
 ): Promise<string | null> {
   if (backup === false) return null;
+  if (session.database.place.kind === "server") {
+    if (!session.json) session.note(session.paint.soft(noBackup));
+    return null;
+  }
   const { path, pruned } = await session.database.backup(undefined);
   if (!session.json) {
     session.note(session.paint.soft(`backup: ${path}`));

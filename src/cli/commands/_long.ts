@@ -55,6 +55,12 @@ export const longCommands = {
   import: { doing: "importing", kept: "what was imported is stored", next: again },
   index: { doing: "indexing", kept: "what was indexed and embedded is stored", next: again, endsItself: true },
   map: { doing: "planning", kept: "answers so far are kept", next: again, endsItself: true },
+  move: {
+    doing: "comparing",
+    kept: "conversations moved so far are at the new place, each of them whole",
+    next: again,
+    endsItself: true,
+  },
   pins: { doing: "searching", kept: "what was pinned so far stays pinned", next: again },
   prune: {
     doing: "selecting",
@@ -68,6 +74,7 @@ export const longCommands = {
     next: "run it again; `lcm restore` lists what was set aside",
   },
   rewrite: { doing: "planning", kept: "texts applied so far are kept", next: again, endsItself: true },
+  seen: { doing: "reading", kept: unchanged, next: "run it again, and look for a message by its id instead of words" },
   transplant: { doing: "copying", kept: allOrNothing, next: "see `lcm history`, and run it again if it is not there" },
   undo: { doing: "undoing", kept: allOrNothing, next: "see `lcm history`, and run it again if it is not there" },
 } as const satisfies Readonly<Record<string, LongCommand>>;
@@ -85,10 +92,16 @@ export const shortCommands = [
   "mcp",
   "messages",
   "prompts",
+  "proxy",
   "recent",
+  "run",
+  "serve",
   "settings",
+  "setup",
+  "stats",
   "status",
   "tui",
+  "web",
 ] as const;
 
 export const longCommand = (name: string): LongCommand | null =>

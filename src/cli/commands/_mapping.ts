@@ -6,17 +6,20 @@ import { parseSpan } from "../../core/base/parse-time.ts";
 import type { Model } from "../../core/model/store.ts";
 import type { AskProgress } from "../../core/recall/ask-types.ts";
 import type { MapReport, MapRequest } from "../../core/recall/map/map.ts";
+import type { MapPlan } from "../../core/recall/map/plan.ts";
 import { unreadWords } from "../../core/recall/map/words.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import { exitInterrupted } from "../failure.ts";
+import { mapPlanLines } from "../../format/map.ts";
 import { oneLine } from "../../format/safe-text.ts";
-import { about, list, maybe, object, oneOf, text, whole } from "./_json.ts";
+import { endAtPlan, isApplying, type applyOptions } from "./_applying.ts";
+import { about, anything, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { tokensMax, wholeNumber, type OptionsOf, type OptionTable, type providerOptions } from "./_options.ts";
 import { everywhere, reachFor, type reachOptions } from "./_reach.ts";
-import { attend, exitOk, type Session } from "./_session.ts";
-import { caveats, modelJson } from "./_shapes.ts";
+import { attend, exitOk, withLcm, type Session } from "./_session.ts";
+import { caveats, modelJson, planned } from "./_shapes.ts";
 import { stoppedBy } from "./_stopping.ts";
-import { demandModel, endUnavailable, findWriter, type SummaryWriter } from "./_writer.ts";
+import { demandModel, endUnavailable, findWriter, noteInterruptible, type SummaryWriter } from "./_writer.ts";
 import { summaryIdsOf } from "./expand.ts";
 
 /** Options of `lcm map`, and of `lcm ask` with --thorough. */
@@ -33,17 +36,17 @@ export const mappingOptions = {
   fresh: ["--fresh", "ask again what an earlier run was answered"],
 } as const satisfies OptionTable;
 
-type MappingOptions = OptionsOf<typeof mappingOptions> &
+export type MappingOptions = OptionsOf<typeof mappingOptions> &
   OptionsOf<typeof reachOptions> &
   OptionsOf<typeof providerOptions> & { readonly summary?: readonly string[]; readonly model?: string | false };
 
-export interface Mapping {
+interface Mapping {
   readonly writer: SummaryWriter;
   readonly settings: Settings;
   readonly model: Model | null;
 }
 
-export async function findMapping(session: Session, options: MappingOptions, isCalled: boolean): Promise<Mapping> {
+async function findMapping(session: Session, options: MappingOptions, isCalled: boolean): Promise<Mapping> {
   if (options.model === false)
     throw new LcmError("invalid", "reading every message needs a model", { hint: "leave out --no-model" });
   const { values } = await session.context.settings();
@@ -54,7 +57,7 @@ export async function findMapping(session: Session, options: MappingOptions, isC
 }
 
 /** The part of a request that the options above decide. */
-export async function coverOf(
+async function coverOf(
   session: Session,
   lcm: Lcm,
   options: MappingOptions,
@@ -73,8 +76,50 @@ export async function coverOf(
   };
 }
 
-/** Runs the calls under a progress line that counts messages. */
-export async function watchMapping<T>(
+interface Steps<Request, Plan, Report> {
+  /** From what the options select. The session ends when its time is over. */
+  readonly request: (cover: Omit<MapRequest, "prompt" | "schema">) => Request;
+  readonly plan: (lcm: Lcm, request: Request) => Promise<Plan>;
+  readonly run: (lcm: Lcm, request: Request & { readonly onProgress: (at: AskProgress) => void }) => Promise<Report>;
+  /** Prints what was found; returns the exit status. */
+  readonly end: (session: Session, lcm: Lcm, report: Report, plan: Plan) => number | Promise<number>;
+}
+
+/** Shows the plan and its cost; with --apply, reads everything under a progress line. */
+export async function planAndRead<Request, Plan extends MapPlan, Report>(
+  session: Session,
+  options: MappingOptions & OptionsOf<typeof applyOptions>,
+  steps: Steps<Request, Plan, Report>,
+): Promise<number | void> {
+  const applying = isApplying(options);
+  const mapping = await findMapping(session, options, applying);
+  const work = async (lcm: Lcm): Promise<number | void> => {
+    const request = steps.request(await coverOf(session, lcm, options));
+    const { model } = mapping.writer;
+    const found = await steps.plan(lcm, request);
+    const plan = { ...found, model };
+    if (!session.json) for (const line of mapPlanLines(session, found, model, await lcm.spend())) session.print(line);
+    if (!applying) return endAtPlan(session, applying, plan, found.messages === 0 ? null : undefined);
+    noteInterruptible(session, "what was read is kept");
+    const read = async (onProgress: (at: AskProgress) => void) => steps.run(lcm, { ...request, onProgress });
+    return await steps.end(session, lcm, await watchMapping(session, mapping, read), plan);
+  };
+  const { settings, model } = mapping;
+  return await withLcm(session, applying ? "write" : "read", work, { settings, model });
+}
+
+/** What `--json` prints after a run, and the exit status. */
+export function endJson(
+  session: Session,
+  applied: boolean,
+  done: { readonly plan: unknown; readonly result: unknown },
+  missing: string | null,
+): number {
+  session.printJson(planned(anything, anything), { dryRun: false, applied, ...done });
+  return endMapping({ ...session, note: () => undefined }, missing);
+}
+
+async function watchMapping<T>(
   session: Session,
   { writer }: Mapping,
   work: (onProgress: (at: AskProgress) => void) => Promise<T>,

@@ -41,7 +41,9 @@ async function onlyConversation({ store }: Lcm): Promise<Conversation> {
   const visible = all.filter(({ hidden }) => !hidden);
   const [first, ...others] = visible.length === 0 ? all : visible;
   if (first === undefined)
-    throw new LcmError("not_found", "there are no conversations", { hint: "import one with `lcm import FILE…`" });
+    throw new LcmError("not_found", "there are no conversations", {
+      hint: "import some with `lcm import --discover` or `lcm import FILE…`",
+    });
   if (others.length === 0) return first;
   throw new LcmError("invalid", `missing: which of ${others.length + 1} conversations`, {
     hint: "name one; `lcm conversations` lists them",

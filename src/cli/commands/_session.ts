@@ -8,10 +8,17 @@ import type { Command } from "commander";
 import type { LcmError } from "../../core/base/errors.ts";
 import { formatBytes, shellPath } from "../../core/base/format.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import type { ForeignDatabase } from "../../core/model/foreign-database.ts";
+import type { Move } from "../../core/model/database-file.ts";
+import { withoutPassword, type DatabasePlace } from "../../core/base/database-place.ts";
 import type { Clock, Model } from "../../core/model/store.ts";
 import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
-import type { Reader } from "../../core/recall/scope.ts";
+import type { Machine } from "../setup/agents.ts";
+import type { ReaderWithNote, Surroundings } from "../mcp-reader.ts";
+import type { Exploring } from "./_exploring.ts";
+import type { ProxyVerbs } from "./_proxying.ts";
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
+import type { SessionPlace } from "../../hosts/shared/session-places.ts";
 import { exitInterrupted, isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgressLine, type Progress, type ProgressLine } from "../progress.ts";
 import { createPaint } from "../../format/paint.ts";
@@ -36,7 +43,7 @@ import type { Output, Page } from "../../format/page.ts";
 
 export type { DatabaseFacts, RestorePlan } from "../../format/restore.ts";
 
-export interface CommandContext {
+export interface CommandContext extends ProxyVerbs {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -62,11 +69,26 @@ export interface CommandContext {
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Serves an MCP client on stdin and stdout until it disconnects or a signal ends the program. */
   serveMcp(service: McpService): Promise<void>;
+  /** Where agents are looked for. */
+  machine(): Machine;
+  /** Where this process was started, and by which agent. */
+  surroundings(): Surroundings;
+  /** Serves a host on stdin and stdout until it disconnects or a signal ends the program. */
+  serveHost(service: HostService): Promise<void>;
   /** Runs the terminal UI until the user leaves it or a signal ends the program. Returns the exit status. */
   openTui(request: TuiRequest): Promise<number>;
+  /** Serves the explorer until a signal ends the program. */
+  serveWeb(request: TuiRequest & Exploring): Promise<void>;
+  /** Where the agents on this machine keep their sessions. */
+  agents(): readonly SessionPlace[];
+  /** OpenCode's database; null if the one at this path is not. */
+  openCode(path: string): Promise<ForeignDatabase | null>;
   /** The database at this path, else the configured one. Does not open it. */
   database(path: string | undefined): Promise<Database>;
-  confirm(question: string): Promise<boolean>;
+  /** A dry run creates nothing. */
+  openMove(from: DatabasePlace, to: DatabasePlace, isDryRun: boolean): Promise<Move>;
+  /** `isLikely`: what Enter answers. */
+  confirm(question: string, isLikely?: boolean): Promise<boolean>;
   /** Called once, with the exit status. */
   finish(status: number): void;
   /** Ends the process at once, even inside a step that cannot be stopped. */
@@ -98,10 +120,16 @@ export interface Summariser extends Pick<NamedModel, "name" | "from"> {
 }
 
 export interface McpService {
-  /** Called for every request. */
-  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
+  /** Called for every request, with what the client said about it. */
+  open(meta: unknown): Promise<ReaderWithNote & { readonly lcm: Lcm }>;
   /** Receives errors that the client cannot act on. */
   onError(error: Error): void;
+}
+
+export interface HostService {
+  readonly database: Database;
+  /** Reports what only the operator can fix. */
+  readonly note: (line: string) => void;
 }
 
 export interface TuiRequest {
@@ -144,9 +172,11 @@ export interface Engine {
   readonly describeFilesUntil?: () => AbortSignal;
 }
 
-/** A database file. Methods throw `LcmError`, and never change a file of another program. */
+/** A database. Methods throw `LcmError`, and never change a file of another program. */
 export interface Database {
+  /** The file, or the URL of a server without its password. */
   readonly path: string;
+  readonly place: DatabasePlace;
   /** Identifies this file among all that are ever at its path; null if there is none. */
   identity(): string | null;
   /** Changes with every write to the file, by any program; null if there is no file. */
@@ -173,6 +203,8 @@ export interface Database {
   planRestore(from: string): Promise<RestorePlan>;
   /** Verifies the backup first. Throws `corrupt` if stored files are missing from it, unless that is allowed. */
   restore(plan: RestorePlan, isPartialAllowed?: boolean): Promise<Restored>;
+  /** Ends what `stamp` needs. */
+  close(): Promise<void>;
 }
 
 export type Adopted =
@@ -292,7 +324,8 @@ async function act(
   try {
     const line = createProgressLine(common.json === true ? null : given.stderr, long?.doing ?? "");
     const database = await context.database(common.db);
-    const session = createSession({ context: given, command, database, typed, line });
+    const confirm: CommandContext["confirm"] = async (...asked) => await line.pauseFor(context.confirm(...asked));
+    const session = createSession({ context: { ...given, confirm }, command, database, typed, line });
     const status = await (long === null ? run(session) : runLong(session, long, common.timeout, { line, run }));
     context.finish(typeof status === "number" ? status : exitOk);
   } catch (error) {
@@ -336,7 +369,7 @@ async function runLong(
 /** Printed commands can be copied: they name the same database, and the host that mounted us. */
 function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
   const program = host === undefined ? "lcm" : `${host} lcm`;
-  const own = db === undefined ? program : `${program} --db ${shellPath(db)}`;
+  const own = db === undefined ? program : `${program} --db ${shellPath(withoutPassword(db))}`;
   // The demo creates its own database, and a command may name another one.
   const isItsOwn = (command: string): boolean => /^demo\b|\s--db\s/.test(command);
   return (words) =>

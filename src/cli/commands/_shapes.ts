@@ -13,6 +13,8 @@ export const conversationFields = {
   sessionId: text,
   sessionKey: maybe(text),
   agentId: maybe(text),
+  folder: about(maybe(text), "the working folder of the session"),
+  parentSessionId: about(maybe(text), "the session that started this one"),
   active: about(flag, "the newest segment of its session key"),
   hidden: about(flag, "the host deleted the session"),
   title: maybe(text),
@@ -55,6 +57,8 @@ export const usageJson = object({
   outputTokens: whole,
   failures: whole,
   open: about(whole, "calls without a result yet"),
+  embedCalls: about(whole, "calls of a remote embedding model, which have a ceiling of their own"),
+  embedTokens: whole,
 });
 
 export const dueFields = {

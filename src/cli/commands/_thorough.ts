@@ -1,30 +1,27 @@
 /** `lcm ask --thorough`: answers by reading every message. Without --apply it shows the plan and its cost. */
 
-import type { Lcm } from "../../core/lcm.ts";
 import { plural } from "../../core/base/format.ts";
 import type { ThoroughAnswer, ThoroughRequest } from "../../core/recall/map/thorough.ts";
 import { answerLines, caveatWords, sourcesOf } from "../../format/answer.ts";
-import { mapPlanLines, spentWords } from "../../format/map.ts";
+import { spentWords } from "../../format/map.ts";
 import { facts } from "../../format/table.ts";
 import { oneLine } from "../../format/safe-text.ts";
-import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
-import { about, anything, list, object, text, whole } from "./_json.ts";
+import { applyOptions } from "./_applying.ts";
+import { about, list, object, text, whole } from "./_json.ts";
 import {
-  coverOf,
+  endJson,
   endMapping,
   fileIdsJson,
-  findMapping,
   mappingOptions,
+  planAndRead,
   planFields,
   spentJson,
   unreadJson,
-  watchMapping,
-  type Mapping,
+  type MappingOptions,
 } from "./_mapping.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { planned } from "./_shapes.ts";
-import { withLcm, type Session } from "./_session.ts";
-import { noteInterruptible } from "./_writer.ts";
+import type { Session } from "./_session.ts";
 
 export const thoroughOptions = {
   thorough: ["--thorough", "read every message, for questions that count, list or compare; needs --apply"],
@@ -33,7 +30,7 @@ export const thoroughOptions = {
 } as const satisfies OptionTable;
 
 export type ThoroughOptions = OptionsOf<typeof thoroughOptions> &
-  Parameters<typeof findMapping>[1] & { readonly maxTokens?: number; readonly timeout?: number };
+  MappingOptions & { readonly maxTokens?: number; readonly timeout?: number };
 
 const countFields = { facts: whole, messages: whole };
 
@@ -62,40 +59,20 @@ export async function askThoroughly(
   options: ThoroughOptions,
   prompt: string,
 ): Promise<number | void> {
-  const applying = isApplying(options);
-  const mapping = await findMapping(session, options, applying);
   const { timeout, maxTokens } = options;
   const limit = timeout === undefined ? [] : [AbortSignal.timeout(Math.ceil(timeout * 1_000))];
   const limited = { ...session, signal: AbortSignal.any([session.signal, ...limit]) };
-  const work = async (lcm: Lcm): Promise<number | void> => {
-    const request = { ...(await coverOf(limited, lcm, options)), prompt, ...(maxTokens && { maxTokens }) };
-    return await planAndRun({ session: limited, mapping, applying }, lcm, request);
-  };
-  const { settings, model } = mapping;
-  return await withLcm(session, applying ? "write" : "read", work, { settings, model });
-}
-
-interface Job {
-  readonly session: Session;
-  readonly mapping: Mapping;
-  readonly applying: boolean;
-}
-
-async function planAndRun({ session, mapping, applying }: Job, lcm: Lcm, request: ThoroughRequest) {
-  const { model } = mapping.writer;
-  const found = await lcm.planThorough(request);
-  const plan = { ...found, model };
-  if (!session.json) for (const line of mapPlanLines(session, found, model, await lcm.spend())) session.print(line);
-  if (!applying) return endAtPlan(session, applying, plan, found.messages === 0 ? null : undefined);
-  noteInterruptible(session, "what was read is kept");
-  const answer = await watchMapping(session, mapping, async (onProgress) => lcm.thorough({ ...request, onProgress }));
-  const missing = answer.reading.unread.length === 0 ? null : answer.partial;
-  if (session.json) {
-    session.printJson(planned(anything, anything), { dryRun: false, applied: true, plan, result: answer });
-    return endMapping({ ...session, note: () => undefined }, missing);
-  }
-  print(session, answer);
-  return endMapping(session, missing);
+  return await planAndRead(limited, options, {
+    request: (cover): ThoroughRequest => ({ ...cover, prompt, ...(maxTokens && { maxTokens }) }),
+    plan: async (lcm, request) => lcm.planThorough(request),
+    run: async (lcm, request) => lcm.thorough(request),
+    end(within, _, answer, plan) {
+      const missing = answer.reading.unread.length === 0 ? null : answer.partial;
+      if (within.json) return endJson(within, true, { plan, result: answer }, missing);
+      print(within, answer);
+      return endMapping(within, missing);
+    },
+  });
 }
 
 const sourcesMax = 8;

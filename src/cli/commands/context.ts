@@ -1,79 +1,18 @@
 /** `lcm context`: shows what the model sees of a conversation, and what was left out. */
 
-import type { Assembly, AssemblyReport } from "../../core/assembly/assemble.ts";
+import type { AssemblyReport } from "../../core/assembly/assemble.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import {
-  budgetLine,
-  budgetSource,
-  finerMark,
-  finerWords,
-  idsOf,
-  itemName,
-  itemsOf,
-  lineOf,
-  rangeOf,
-  reservations,
-  starvedWords,
-  wholeItem,
-  itemText,
-} from "../../format/context.ts";
+import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
 import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
-import { bar, legend, promptBar } from "../../format/bars.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { budgetOption } from "./_options.ts";
-import { about, anything, either, list, object, oneOf, record, text, whole } from "./_json.ts";
-import { role, share } from "./_shapes.ts";
+import { anything, list, object, record, whole } from "./_json.ts";
+import { printItems, printPromptBar, readItems, reportJson } from "./_prompt-items.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
-import { formatCount } from "../../core/base/format.ts";
-import { table } from "../../format/table.ts";
-import { createSpans } from "../../format/times.ts";
 
-const within = about(text, "the summary of the context that it is shown in place of");
-
-const json = object({
-  conversation: whole,
-  messages: list(record(anything)),
-  report: object({
-    budget: whole,
-    tokens: whole,
-    outcome: oneOf("whole", "evicted", "tail_cut", "shortened", "starved"),
-    summaries: share,
-    finer: about(share, "summaries shown by what they were made from, and the tokens that this adds"),
-    older: share,
-    tail: share,
-    notes: share,
-    standing: about(
-      object({ items: whole, tokens: whole, left: whole }),
-      "standing instructions whose messages are not shown, and how many more do not fit",
-    ),
-    evicted: share,
-    leftOut: share,
-    standIns: whole,
-    loose: whole,
-    shortened: whole,
-    depths: list(object({ depth: whole, items: whole, tokens: whole })),
-    origins: list(
-      either(
-        object({ kind: oneOf("summary"), id: text, depth: whole, tokens: whole, "within?": within }),
-        object({
-          kind: oneOf("message"),
-          id: whole,
-          role,
-          part: oneOf("older", "tail"),
-          tokens: whole,
-          "within?": within,
-        }),
-        object({
-          kind: oneOf("note"),
-          tokens: whole,
-          "standing?": about(list(whole), "the messages whose words it repeats"),
-        }),
-      ),
-    ),
-  }),
-});
+const json = object({ conversation: whole, messages: list(record(anything)), report: reportJson });
 
 export const contextCommand = defineCommand({
   name: "context",
@@ -97,11 +36,12 @@ export const contextCommand = defineCommand({
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await chosenConversation(lcm, name);
       const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
-      if (session.json) return session.printJson(json, { conversation: conversation.id, ...assembly });
+      const { messages, report } = assembly;
+      if (session.json) return session.printJson(json, { conversation: conversation.id, messages, report });
       printBar(session, conversation, assembly.report, budget !== undefined);
       const items = await readItems(lcm, assembly);
       if (full === true) printWhole(session, items);
-      else printLines(session, items);
+      else printItems(session, items);
       for (const sentence of [
         ...(await starvation(lcm, conversation, assembly.report)),
         ...reservations(assembly.report),
@@ -112,63 +52,10 @@ export const contextCommand = defineCommand({
 });
 
 function printBar(session: Session, conversation: Conversation, report: AssemblyReport, isAsked: boolean): void {
-  const { print, paint, columns } = session;
+  const { print } = session;
   print(headline(session, conversation));
   print(budgetLine(session, report, isAsked ? "--budget" : budgetSource(conversation)));
-  print();
-  const segments = promptBar(report, paint);
-  print(bar(segments, columns));
-  for (const line of legend(segments, columns)) print(line);
-  for (const line of finerWords(report)) print(paint.soft(line));
-  print();
-}
-
-async function readItems({ store }: Lcm, assembly: Assembly): Promise<readonly PromptItem[]> {
-  const ids = idsOf(assembly.report);
-  return itemsOf(assembly, {
-    summaries: await store.summaries({ ids: ids.summaries }),
-    messages: await store.messages({ ids: ids.messages }),
-  });
-}
-
-function printLines(session: Session, items: readonly PromptItem[]): void {
-  const { paint, context, columns, print, note } = session;
-  if (items.length === 0) return;
-  const spans = createSpans(
-    items.flatMap((item) => rangeOf(item) ?? []),
-    context.zone,
-  );
-  const paintItem = (text: string, row: number): string => {
-    const origin = items[row]?.origin;
-    if (origin?.kind === "summary") return paint.depth(origin.depth, text);
-    return origin?.kind === "message" ? paint.role(origin.role, text) : paint.caution(text);
-  };
-  const lines = table(
-    [
-      { title: "item", paint: paintItem },
-      { title: "tokens", align: "right" },
-      { title: "time", paint: paint.soft, spare: true },
-      { title: "text", flexible: true },
-    ],
-    items.map((item) => {
-      const range = rangeOf(item);
-      return [
-        itemName(item.origin) + finerMark(item.origin),
-        formatCount(item.origin.tokens),
-        range === null ? "" : spans.of(...range),
-        itemText(item),
-      ];
-    }),
-    columns,
-    paint,
-  );
-  const tailAt = items.findIndex(({ origin }) => origin.kind === "message" && origin.part === "tail");
-  for (const [at, line] of lines.entries()) {
-    // Line 0 is the heading of the table.
-    if (at > 1 && at === tailAt + 1) print(paint.soft(lineOf("fresh tail", columns)));
-    print(line);
-  }
-  note(paint.soft(spans.words));
+  printPromptBar(session, report);
 }
 
 function printWhole(session: Session, items: readonly PromptItem[]): void {

@@ -1,8 +1,10 @@
 /** `lcm conversations`: lists conversations, most recently active first. */
 
+import { resolve } from "node:path";
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFilter } from "../../core/model/store.ts";
 import { nameOf } from "../../format/conversations.ts";
+import { oneLine } from "../../format/safe-text.ts";
 import { flag, list, object, whole } from "./_json.ts";
 import { conversationFields } from "./_shapes.ts";
 import { defineCommand, withLcm, type Session } from "./_session.ts";
@@ -25,18 +27,21 @@ export const conversationsCommand = defineCommand({
   options: {
     sessionKey: ["--session-key <key>", "list only the segments of this session key"],
     agent: ["--agent <id>", "list only conversations of this agent"],
+    folder: ["--folder <path>", "list only sessions of this folder and of folders inside it"],
     all: ["--all", "include those hidden from recall because their session was deleted"],
     limit: ["--limit <n>", "list at most this many", wholeNumber(1, 1_000_000), 50],
   },
   examples: [
     ["lcm conversations", "list the 50 most recently active"],
     ["lcm conversations --session-key agent:main:main", "list all segments of one session"],
+    ["lcm conversations --folder .", "list the sessions of agents in the current folder"],
     ["lcm conversations --json | jq '.conversations[].id'", "print ids for a script"],
   ],
   async run(session, options) {
     const filter: ConversationFilter = {
       ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
       ...(options.agent === undefined ? {} : { agentId: options.agent }),
+      ...(options.folder === undefined ? {} : { folder: resolve(options.folder) }),
       includeHidden: options.all === true,
     };
     return await withLcm(session, "read", async (lcm) => {
@@ -47,7 +52,8 @@ export const conversationsCommand = defineCommand({
           conversations: shown.map((each) => ({ ...each, promptTokens: promptTokens(each.totals) })),
           more: found.length > shown.length,
         });
-      if (shown.length === 0) session.note(noneSentence(options.sessionKey ?? options.agent, options.all === true));
+      if (shown.length === 0)
+        session.note(noneSentence(options.sessionKey ?? options.agent ?? options.folder, options.all === true));
       else for (const line of toTable(session, shown)) session.print(line);
       if (shown.length > 0)
         session.note(session.paint.soft(footer(session, shown.length, found.length > shown.length)));
@@ -65,16 +71,18 @@ const footer = ({ context }: Session, shown: number, isCut: boolean): string =>
 
 function toTable(session: Session, conversations: readonly Conversation[]): readonly string[] {
   const { paint, context } = session;
+  const isPlaced = conversations.some(({ folder }) => folder !== null);
   const rows = conversations.map((conversation) => {
-    const { id, totals, lastMessageAt } = conversation;
+    const { id, totals, lastMessageAt, folder, parentSessionId } = conversation;
     return [
       String(id),
-      nameOf(conversation),
+      nameOf(conversation) + (parentSessionId === null ? "" : ` (from ${oneLine(parentSessionId)})`),
       formatCount(totals.messages),
       formatCount(totals.summaries),
       formatCount(totals.messageTokens),
       formatCount(totals.contextTokens),
       lastMessageAt === null ? "–" : clockTime(lastMessageAt, context.zone),
+      ...(isPlaced ? [oneLine(folder ?? "–")] : []),
     ];
   });
   const faded = (cell: string, row: number): string =>
@@ -88,6 +96,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       { title: "tokens", align: "right", spare: true },
       { title: "in context", align: "right", spare: true },
       { title: "last message", paint: paint.soft, spare: true },
+      ...(isPlaced ? [{ title: "folder", paint: paint.soft, spare: true } as const] : []),
     ],
     rows,
     context.stdout.columns,

@@ -12,7 +12,15 @@ import { messageName, type Conversation, type SummaryId } from "../../core/model
 import type { SearchHit } from "../../core/model/store.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
-import { demoSession, readDemoTranscript, readKeyFacts, type KeyFact } from "../demo/five-weeks.ts";
+import {
+  demoModel,
+  demoSession,
+  largeBudget,
+  readDemoTranscript,
+  readKeyFacts,
+  smallBudget,
+  type KeyFact,
+} from "../demo/five-weeks.ts";
 import { bar, comparison, legend, promptBar } from "../../format/bars.ts";
 import { holds, recollect, type Recollection } from "../demo/recollect.ts";
 import { readTree } from "../context-tree.ts";
@@ -65,9 +73,6 @@ export const demoCommand = defineCommand({
 
 type Figures = Omit<TypeOf<typeof json>, "kept">;
 
-/** The context window of a small local model. */
-const smallBudget = 16_000;
-
 /** With default settings, so that it is the same on every machine. */
 async function perform(stage: Stage, folder: string): Promise<{ figures: Figures; summary: SummaryId | undefined }> {
   const { session } = stage;
@@ -77,9 +82,11 @@ async function perform(stage: Stage, folder: string): Promise<{ figures: Figures
   try {
     await store(stage, lcm, transcript, demoSession);
     const conversation = await lcm.find(demoSession);
+    await lcm.recordPrompt(await lcm.assemble(conversation.id, { budget: largeBudget }), demoModel);
     const tokens = await fold(stage, lcm, conversation);
     await showTree(stage, lcm, conversation);
     const assembly = await lcm.assemble(conversation.id, { budget: smallBudget });
+    await lcm.recordPrompt(assembly, demoModel);
     showPrompt(stage, assembly);
     await readBack(stage, lcm, conversation, transcript);
     await search(stage, lcm, conversation);

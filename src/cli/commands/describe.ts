@@ -82,6 +82,7 @@ const item = either(
     }),
     coveredBy: list(text),
     files: list(text),
+    isOnce: about(flag, "lines that it repeats are shown once"),
     ...textFields,
   }),
   object({

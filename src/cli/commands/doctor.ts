@@ -1,12 +1,13 @@
 /** `lcm doctor`: checks the stored data, and fixes findings whose correct value can be derived. */
 
+import { vectorProblem, vectorRemedy } from "../../format/vectors.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import { misplacedWords, type ResolvedSettings } from "../../core/model/settings.ts";
 import { isSound, type Inspection } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isNothing, type FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import type { ConversationFix } from "../../core/model/store.ts";
+import type { ConversationFix, StoreStatus } from "../../core/model/store.ts";
 import { findingsLines, groupsOf, fixLines, type ReportedFinding } from "../../format/findings.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { either, flag, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
@@ -103,8 +104,20 @@ async function examine(session: Session, lcm: Lcm, only: Conversation | null): P
   return {
     sound: isSound(findings),
     checked,
-    findings: only === null ? [...findings, ...settingFindings(settings)] : findings,
+    findings:
+      only === null
+        ? [...findings, ...settingFindings(settings), ...vectorFindings(settings, await lcm.store.status())]
+        : findings,
   };
+}
+
+/** Search goes by words where vectors are missing, so this is informational. */
+function vectorFindings({ values }: ResolvedSettings, status: StoreStatus): readonly ReportedFinding[] {
+  const embedder = values.embedder === "off" ? null : values.embedder;
+  const message = vectorProblem(embedder, status);
+  if (message === null) return [];
+  const about = { severity: "info", conversation: null, subject: "search by meaning" } as const;
+  return [{ ...about, code: "vectors_incomplete", message, remedy: vectorRemedy(embedder) }];
 }
 
 /** Configs outlive the settings of older versions, so this is informational. */

@@ -1,10 +1,10 @@
-/** `lcm export`: writes the transcript of a conversation, identical to what was imported. */
+/** `lcm export`: writes the transcript of a conversation, identical to what was imported, in the form of its host. */
 
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
-import { checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
+import { asOpenCodeDocument, checkTarget, countedLines, writeWhole, type Exported } from "../export-file.ts";
 import { anything, either, list, object, record, text, whole } from "./_json.ts";
 import { defineCommand, exitFindings, exitOk, withLcm, type Session } from "./_session.ts";
 import { plural } from "../../core/base/format.ts";
@@ -20,7 +20,8 @@ export const exportCommand = defineCommand({
   summary: "write a conversation as JSONL, identical to what was imported",
   description:
     "Write a conversation as JSONL: each entry is identical to the one that was stored. With --json, stdout gets one JSON " +
-    "object with a list of them instead.",
+    "object with a list of them instead. A session of OpenCode is written as the document that `opencode import` reads, " +
+    "without the messages that a revert has deleted there; --json has them too.",
   arguments: [conversationArgument],
   options: {
     output: ["-o, --output <file>", "write to this file, readable only by you, instead of stdout"],
@@ -37,11 +38,15 @@ export const exportCommand = defineCommand({
     return await withLcm(session, "read", async (lcm) => {
       const conversation = await chosenConversation(lcm, name);
       const counter: Exported = { lines: 0, incomplete: [] };
-      const text = watched(session, conversation, counter, countedLines(lcm, conversation.id, counter));
+      // With --json, everything that is stored.
+      const isDocument = conversation.agentId === "opencode" && !(session.json && output === undefined);
+      const lines = countedLines(lcm, conversation.id, counter, !isDocument);
+      const written = watched(session, conversation, counter, lines);
+      const text = isDocument ? asOpenCodeDocument(written) : written;
       if (output === undefined) {
         if (session.context.stdout.isTerminal) session.silence();
-        const written = session.json ? asDocument(text, conversation.id, counter) : text;
-        await pipeline(Readable.from(written), session.context.stdout.stream, { end: false });
+        const shown = session.json ? asDocument(text, conversation.id, counter) : text;
+        await pipeline(Readable.from(shown), session.context.stdout.stream, { end: false });
         return session.json ? statusOf(counter) : noteIncomplete(session, counter);
       }
       await writeWhole(text, output, session.signal);

@@ -3,8 +3,8 @@
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName, type Conversation } from "../../core/model/types.ts";
 import type { SearchHit } from "../../core/model/store.ts";
-import { caveatSentence, type GrepRequest, type GrepResult } from "../../core/recall/grep.ts";
-import type { Passage } from "../../core/recall/passages.ts";
+import { caveatSentence, mannerOf, type GrepRequest, type GrepResult } from "../../core/recall/grep.ts";
+import type { Passage } from "../../core/recall/passages/passages.ts";
 import { resolveSpan } from "../../core/recall/span.ts";
 import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
@@ -49,6 +49,7 @@ const json = object({
         context: about(flag, "shown only because a match belongs to it"),
         isWhole: flag,
         alike: about(list(whole), "further hits that say the same"),
+        isLines: about(flag, "only lines that match are shown"),
       }),
     ),
     "what is shown of the messages",
@@ -143,7 +144,9 @@ export const grepCommand = defineCommand({
       }
       const searched = await extentOf(lcm, request);
       const tokens = options.tokens ?? tokensPerMatch * options.limit;
-      const groups = await lcm.passages(result.hits, { tokens, headingTokens });
+      const manner = mannerOf(request, result.mode);
+      const isNewestFirst = request.sort === "recency" && pattern.trim() !== "";
+      const groups = await lcm.passages(result.hits, { tokens, headingTokens, manner, isNewestFirst });
       if (session.json) session.printJson(json, { ...result, passages: groups.flat(), searched });
       else print(session, request, { ...result, groups }, searched);
       // A search that timed out without a hit has not answered the question.

@@ -1,18 +1,16 @@
-/** `lcm import`: imports transcripts and other databases, and reports what it could not store by file and line. */
+/**
+ * `lcm import`: imports transcripts of any agent and other databases, and reports what it could not store by file and line.
+ * `--discover` looks for the agents on this machine.
+ */
 
-import { databaseFileOf } from "../../core/model/database-file.ts";
 import { errorText, LcmError } from "../../core/base/errors.ts";
 import type { ImportReport } from "../../core/ingest/import-transcript.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/model/store.ts";
-import {
-  findTranscripts,
-  importedCounts,
-  importTranscriptFile,
-  isDatabase,
-  sessionNameOf,
-} from "../transcript-files.ts";
+import { chatsOf, countSessions, importableFile, importablesIn, type Importable } from "../importables.ts";
+import { findTranscripts, importedCounts, isDatabase, sessionNameOf } from "../transcript-files.ts";
 import type { Imported, TranscriptFile } from "../transcript-files.ts";
+import { agentJson, chooseSessions, discoverFlags, type ChosenSessions } from "./_discover.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { about, either, list, maybe, object, oneOf, text, whole } from "./_json.ts";
 import { conversationFields } from "./_shapes.ts";
@@ -34,11 +32,13 @@ const flags = {
   sessionKey: ["--session-key <key>", "store it under this session key, such as agent:main:main"],
   agent: ["--agent <id>", "store it for this agent"],
   describeFiles: ["--describe-files", "describe large files with the model, one call each"],
+  ...discoverFlags,
 } as const satisfies OptionTable;
 
 type ImportOptions = OptionsOf<typeof flags>;
 
 const json = object({
+  "agents?": about(list(agentJson), "what --discover found"),
   files: list(
     either(
       object({
@@ -61,6 +61,7 @@ const json = object({
         summaries: whole,
         files: whole,
       }),
+      about(object({ kind: oneOf("unchanged"), path: text, conversation: whole }), "nothing was written to it since"),
       object({ kind: oneOf("skipped", "refused"), path: text, reason: text }),
     ),
   ),
@@ -72,14 +73,17 @@ export const importCommand = defineCommand({
   json,
   summary: "import transcripts or an archive; creates the database if needed",
   description:
-    "Import transcripts: session files (JSONL), or chats as JSONL or JSON. Importing a file again stores only what is new, " +
-    "so an interrupted import can simply be repeated. From an archive of `lcm prune`, a backup or another database, " +
+    "Import transcripts: sessions of OpenClaw, Claude Code, Codex, OpenCode and Pi, data exports of ChatGPT and Claude.ai, or " +
+    "chats as JSONL or JSON. Importing a " +
+    "file again stores only what is new, so an interrupted import can simply be repeated. From an archive of `lcm prune`, a backup or another database, " +
     "conversations that are missing here are imported with their summaries and files.",
-  arguments: [["<path...>", "transcripts, folders with .jsonl and .json files, databases, or - for stdin"]],
+  arguments: [["[path...]", "transcripts, folders with them, databases, or - for stdin"]],
   options: flags,
   examples: [
     ["lcm import session.jsonl", "one file"],
     ["lcm import ~/.openclaw/agents/main/sessions", "every transcript in a folder"],
+    ["lcm import --discover", "list the agents on this machine, and choose"],
+    ["lcm import --discover --host codex --since 30d --yes", "Codex's sessions of the last month"],
     ["lcm import chat.json --session support-42", "under a session id of your choice"],
     ["zcat chat.jsonl.gz | lcm import - --session support-42", "from a pipe"],
     ["lcm import old.db", "restore what `lcm prune --archive old.db` moved"],
@@ -91,40 +95,64 @@ export const importCommand = defineCommand({
 });
 
 async function importAll(session: Session, options: ImportOptions, ...paths: readonly string[]): Promise<number> {
-  const files = await findTranscripts(paths, session.context.stdin);
+  const chosen = await chooseSessions(session, options, paths);
+  const files = chosen === null ? await findTranscripts(paths, session.context.stdin) : [];
   if (options.session !== undefined && files.length > 1) {
     throw new LcmError("invalid", `--session takes one file, not ${files.length}`, {
       hint: "import them one by one, or remove --session",
     });
   }
-  const databases = new Set<string>();
-  for (const file of files) if (!file.isFound && (await isDatabase(file))) databases.add(file.path);
+  const { databases, importables } = await sortFiles(session, files);
   const naming = (["session", "sessionKey", "agent"] as const).find((name) => options[name] !== undefined);
-  if (databases.size > 0 && naming !== undefined) {
-    throw new LcmError("invalid", `${[...databases][0]} is a database: its conversations keep their names`, {
+  const several = [
+    ...databases,
+    ...importables.filter(({ file, path }) => path !== file.path).map(({ file }) => file),
+  ][0];
+  if (several !== undefined && naming !== undefined) {
+    const what = (await isDatabase(several)) ? "is a database" : "has several chats";
+    throw new LcmError("invalid", `${several.path} ${what}: its conversations keep their names`, {
       hint: "remove --session, --session-key and --agent",
     });
   }
   await session.context.settings(); // A wrong one is not an error of a file.
   const work = async (open: () => Promise<Lcm>): Promise<number> => {
     const outcomes: Outcome[] = [];
-    for (const file of files) {
-      const outcome = databases.has(file.path)
-        ? await importDatabase(session, open, file)
-        : await importFile(session, open, file, { ...options, isAlone: files.length === 1 });
+    const report = (outcome: Outcome): void => {
       outcomes.push(outcome);
-      if (!session.json) printOutcome(session, outcome);
-    }
+      if (!session.json && chosen === null) printOutcome(session, outcome);
+    };
+    for (const file of databases) report(await importDatabase(session, open, file));
+    for (const each of chosen?.sessions ?? importables)
+      report(await importOne(session, open, each, { ...options, isAlone: files.length === 1 }));
     const indexed = session.database.kind() === "none" ? 0 : await indexAll(session, await open());
-    if (session.json) session.printJson(json, { files: outcomes, indexed });
+    if (session.json) session.printJson(json, { ...agentsIn(chosen), files: outcomes.map(toJson), indexed });
+    else if (chosen !== null) printChosen(session, chosen, outcomes);
     return outcomes.every(isClean) ? exitOk : exitFindings;
   };
   return await withLcmOnDemand(
     session,
-    databases.size === 0 ? "import" : "merge",
+    databases.length === 0 ? "import" : "merge",
     work,
     options.describeFiles === true ? await describing(session) : {},
   );
+}
+
+const agentsIn = (chosen: ChosenSessions | null) => (chosen === null ? {} : { agents: chosen.agents });
+
+/** Databases of ours are merged; in OpenCode's, each session is imported. */
+async function sortFiles({ context }: Session, files: readonly TranscriptFile[]) {
+  const databases: TranscriptFile[] = [];
+  const importables: Importable[] = [];
+  for (const file of files) {
+    const inside = (await isDatabase(file))
+      ? await importablesIn(file, async (path) => await context.openCode(path))
+      : null;
+    const found = inside ?? (await chatsOf(file));
+    if (found !== null) importables.push(...found);
+    else if (!file.isFound && (await isDatabase(file))) databases.push(file);
+    else importables.push(importableFile(file));
+  }
+  return { databases, importables };
 }
 
 async function describing({ context }: Session): Promise<Engine> {
@@ -162,18 +190,19 @@ async function importDatabase(
   const { store } = await open();
   if (context.stderr.isTerminal && !json && bytes > noticeableBytes)
     note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one step …`));
-  return { kind: "merged", path, ...(await databaseFileOf(store).merge(path)) };
+  return { kind: "merged", path, ...(await store.merge(path)) };
 }
 
 const noticeableBytes = 10_000_000;
 
-async function importFile(
+async function importOne(
   session: Session,
   open: () => Promise<Lcm>,
-  file: TranscriptFile,
+  importable: Importable,
   options: ImportOptions & { readonly isAlone: boolean },
 ): Promise<Outcome> {
-  const { path, bytes } = file;
+  const { path, file } = importable;
+  const { bytes } = file;
   const name = sessionNameOf(file);
   const progress = session.progress(`importing ${name}`);
   const target = {
@@ -187,8 +216,9 @@ async function importFile(
     if (Number.isFinite(bytes)) progress.update({ done, of: bytes, unit: "bytes", detail });
     else progress.say(`${formatBytes(done)}  ${detail}`);
   };
+  const isStored = (): boolean => session.database.kind() === "ours";
   try {
-    return { kind: "imported", path, ...(await importTranscriptFile(file, { open, target, onProgress })) };
+    return { kind: "imported", path, ...(await importable.import({ open, isStored, target, onProgress })) };
   } catch (error) {
     // One file that is not a transcript does not stop the others.
     const isSkipped = error instanceof LcmError && error.code === "invalid" && !(options.isAlone && !file.isFound);
@@ -196,6 +226,41 @@ async function importFile(
     return { kind: file.isFound ? "skipped" : "refused", path, reason: error.message };
   } finally {
     progress.end();
+  }
+}
+
+function toJson(outcome: Outcome) {
+  if (outcome.kind !== "imported") return outcome;
+  const { isUnchanged, ...imported } = outcome;
+  const { path, conversation } = imported;
+  return isUnchanged && conversation !== null
+    ? ({ kind: "unchanged", path, conversation: conversation.id } as const)
+    : imported;
+}
+
+/** All sessions of an agent in one line, and what could not be stored. */
+function printChosen(session: Session, { agents, sessions }: ChosenSessions, outcomes: readonly Outcome[]): void {
+  for (const { host, name } of agents) {
+    const own = outcomes.filter((_, at) => sessions[at]?.host === host);
+    if (own.length === 0) continue;
+    const imported = own.filter((outcome) => outcome.kind === "imported");
+    const read = imported.filter(({ isUnchanged }) => !isUnchanged);
+    const sum = read.reduce(
+      (total, { messages, entries }) => ({ messages: total.messages + messages, entries: total.entries + entries }),
+      { messages: 0, entries: 0 },
+    );
+    const came = [plural(sum.messages, "message"), plural(sum.entries, "other entry", "other entries")];
+    const parts = [
+      ...(read.length === 0 ? [] : [`${plural(countSessions(read), "session")} read`, ...came]),
+      ...(read.length === imported.length
+        ? []
+        : [`${formatCount(countSessions(imported) - countSessions(read))} unchanged`]),
+    ];
+    session.print(`${name}: ${parts.join(", ")}`);
+    for (const outcome of own) {
+      if (outcome.kind === "imported" && outcome.malformed.length + outcome.differing.length === 0) continue;
+      printOutcome(session, outcome);
+    }
   }
 }
 
@@ -214,7 +279,8 @@ function printOutcome(session: Session, outcome: Outcome): void {
   if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
   if (outcome.kind === "merged") return printMerged(session, { ...outcome, path });
-  const { conversation, differing } = outcome;
+  const { conversation, differing, isUnchanged } = outcome;
+  if (isUnchanged) return print(`${path}: ${paint.soft("unchanged since the last import")}`);
   if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   const columns = session.context.stdout.columns ?? Infinity;

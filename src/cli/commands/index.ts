@@ -25,20 +25,28 @@ import { indexCommand } from "./index-search.ts";
 import { mapCommand } from "./map.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messagesCommand } from "./messages.ts";
+import { moveCommand } from "./move.ts";
 import { paragraph } from "./_options.ts";
 import { pinsCommand } from "./pins.ts";
 import { promptsCommand } from "./prompts.ts";
+import { proxyCommand } from "./proxy.ts";
 import { pruneCommand } from "./prune.ts";
 import { recentCommand } from "./recent.ts";
 import { repairCommand } from "./repair.ts";
 import { restoreCommand } from "./restore.ts";
 import { rewriteCommand } from "./rewrite.ts";
+import { seenCommand } from "./seen.ts";
 import type { CommandContext, DefinedCommand } from "./_session.ts";
+import { serveCommand } from "./serve.ts";
+import { setupCommand } from "./setup.ts";
+import { runCommand } from "./run.ts";
 import { settingsCommand } from "./settings.ts";
+import { statsCommand } from "./stats.ts";
 import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
 import { transplantCommand } from "./transplant.ts";
 import { tuiCommand } from "./tui.ts";
+import { webCommand } from "./web.ts";
 import { breakText } from "../../format/width.ts";
 import { jsonText } from "../../format/safe-text.ts";
 
@@ -49,20 +57,35 @@ const groups = [
     heading: "Inspect:",
     commands: [
       tuiCommand,
+      webCommand,
       statusCommand,
       conversationsCommand,
       messagesCommand,
       contextCommand,
+      seenCommand,
+      statsCommand,
       dagCommand,
       settingsCommand,
     ],
   },
   {
     heading: "Recall:",
-    commands: [grepCommand, askCommand, mapCommand, recentCommand, describeCommand, expandCommand, mcpCommand],
+    commands: [
+      grepCommand,
+      askCommand,
+      mapCommand,
+      recentCommand,
+      describeCommand,
+      expandCommand,
+      mcpCommand,
+      serveCommand,
+    ],
   },
   { heading: "Summarise and try out:", commands: [compactCommand, promptsCommand, demoCommand] },
-  { heading: "Import and export:", commands: [importCommand, exportCommand] },
+  {
+    heading: "Connect, import and export:",
+    commands: [setupCommand, runCommand, proxyCommand, importCommand, exportCommand],
+  },
   {
     heading: "Maintain:",
     commands: [doctorCommand, repairCommand, indexCommand, historyCommand, undoCommand, backupCommand, restoreCommand],
@@ -77,6 +100,7 @@ const groups = [
       forgetCommand,
       pruneCommand,
       adoptCommand,
+      moveCommand,
     ],
   },
   { heading: "Help:", commands: [completionCommand, completeCommand] },
@@ -88,7 +112,10 @@ export const commands: readonly DefinedCommand[] = groups.flatMap((group) => [..
 export function addCommands(program: Command, context: CommandContext, json: boolean): void {
   const { stdout, stderr } = context;
   program
-    .option("--db <path>", "use this database file (default: as configured, else lcm.db in the state directory)")
+    .option(
+      "--db <path>",
+      "use this database file or postgres:// URL (default: as configured, else lcm.db in the state directory)",
+    )
     .option("--json", "print JSON, for programs")
     .option("--no-color", "print without colours, like NO_COLOR=1")
     .configureHelp({
@@ -134,7 +161,12 @@ const isFor = (command: string, option: string | undefined): boolean =>
   option !== "--version" && !(without[command] ?? []).includes(option ?? "");
 
 /** Options that make no sense with these: a server and a screen print no JSON, and the demo makes its own database. */
-const without: Readonly<Record<string, readonly string[]>> = { mcp: ["--json"], tui: ["--json"], demo: ["--db"] };
+const without: Readonly<Record<string, readonly string[]>> = {
+  mcp: ["--json"],
+  run: ["--json"],
+  tui: ["--json"],
+  demo: ["--db"],
+};
 
 const argumentTerm = (argument: Command["registeredArguments"][number]): string => {
   const name = argument.name() + (argument.variadic ? "…" : "");

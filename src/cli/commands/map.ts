@@ -8,29 +8,26 @@ import type { Lcm } from "../../core/lcm.ts";
 import { roles } from "../../core/model/types.ts";
 import { mapLine } from "../../core/recall/map/file.ts";
 import type { MapReport, MapRequest } from "../../core/recall/map/map.ts";
-import { mapPlanLines, spentWords } from "../../format/map.ts";
+import { spentWords } from "../../format/map.ts";
 import { facts } from "../../format/table.ts";
 import { textLines } from "../../format/passages.ts";
-import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
+import { applyOptions } from "./_applying.ts";
 import { about, anything, list, maybe, object, text, whole } from "./_json.ts";
 import {
-  coverOf,
+  endJson,
   endMapping,
   fileIdsJson,
-  findMapping,
   mappingOptions,
   missingWords,
+  planAndRead,
   planFields,
   spentJson,
   unreadJson,
-  watchMapping,
-  type Mapping,
 } from "./_mapping.ts";
 import { providerOptions, type OptionsOf, type OptionTable } from "./_options.ts";
 import { reachOptions } from "./_reach.ts";
 import { planned } from "./_shapes.ts";
-import { defineCommand, withLcm, type Session } from "./_session.ts";
-import { noteInterruptible } from "./_writer.ts";
+import { defineCommand, type Session } from "./_session.ts";
 
 const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 
@@ -86,49 +83,26 @@ export const mapCommand = defineCommand({
 });
 
 async function mapAll(session: Session, options: MapOptions, ...words: readonly string[]): Promise<number | void> {
-  const applying = isApplying(options);
-  const prompt = words.join(" ");
-  const schema = schemaOf(options.schema);
-  const mapping = await findMapping(session, options, applying);
-  const { settings, model } = mapping;
-  const work = async (lcm: Lcm): Promise<number | void> => {
-    const { query, role } = options;
-    const narrower = { ...(query !== undefined && { query }), ...(role !== undefined && { role }) };
-    const request = { ...(await coverOf(session, lcm, options)), ...narrower, prompt, schema };
-    return await planAndRun({ session, options, mapping, applying }, lcm, request);
-  };
-  return await withLcm(session, applying ? "write" : "read", work, { settings, model });
-}
-
-interface Job {
-  readonly session: Session;
-  readonly options: MapOptions;
-  readonly mapping: Mapping;
-  readonly applying: boolean;
-}
-
-async function planAndRun(job: Job, lcm: Lcm, request: MapRequest): Promise<number | void> {
-  const { session, mapping, applying } = job;
-  const { model: named } = mapping.writer;
-  const { model: _, ...found } = await lcm.planMap(request);
-  const plan = { ...found, model: named };
-  if (!session.json) for (const line of mapPlanLines(session, found, named, await lcm.spend())) session.print(line);
-  if (!applying) return endAtPlan(session, applying, plan, found.messages === 0 ? null : undefined);
-  noteInterruptible(session, "answers so far are kept");
-  const report = await watchMapping(session, mapping, async (onProgress) => lcm.map({ ...request, onProgress }));
-  return await keep(job, lcm, report, { prompt: request.prompt, plan });
+  const { query, role } = options;
+  const asked = { prompt: words.join(" "), schema: schemaOf(options.schema) };
+  const narrower = { ...(query !== undefined && { query }), ...(role !== undefined && { role }) };
+  return await planAndRead(session, options, {
+    request: (cover): MapRequest => ({ ...cover, ...narrower, ...asked }),
+    plan: async (lcm, request) => lcm.planMap(request),
+    run: async (lcm, request) => lcm.map(request),
+    end: async (_, lcm, report, plan) => keep(session, lcm, report, { ...asked, plan, output: options.output ?? null }),
+  });
 }
 
 const linesShown = 5;
 
 async function keep(
-  { session, options, applying }: Job,
+  session: Session,
   lcm: Lcm,
   report: MapReport,
-  { prompt, plan }: { readonly prompt: string; readonly plan: Parameters<typeof endAtPlan>[2] },
+  { prompt, plan, output }: { readonly prompt: string; readonly plan: object; readonly output: string | null },
 ): Promise<number> {
   const { results, unread, spent, stopped } = report;
-  const { output = null } = options;
   const files = output === null ? await lcm.saveMap({ prompt, results }) : [];
   const lines = results.map(mapLine);
   if (output !== null && output !== "-") write(output, lines);
@@ -136,8 +110,7 @@ async function keep(
   if (session.json) {
     const first = results.slice(0, linesShown).map((each): unknown => JSON.parse(mapLine(each)));
     const result = { results: results.length, first, unread, spent, stopped, files: files.map(({ id }) => id), output };
-    session.printJson(planned(anything, anything), { dryRun: !applying, applied: results.length > 0, plan, result });
-    return endMapping({ ...session, note: () => undefined }, missingWords(report));
+    return endJson(session, results.length > 0, { plan, result }, missingWords(report));
   }
   for (const line of shown) for (const part of output === "-" ? [line] : textLines(session, line)) session.print(part);
   const kept = files.map(({ id }) => `lcm describe ${id}`);

@@ -4,6 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
 import { createConnection } from "../connection.ts";
+import { isStartedInSession, readerFor } from "../mcp-reader.ts";
 import { defineCommand, type CommandContext, type Engine } from "./_session.ts";
 import { oneLine } from "../../format/safe-text.ts";
 
@@ -19,19 +20,23 @@ export const mcpCommand = defineCommand({
       "--conversation <name>",
       "read the session of this conversation (number, session key or session id) unless the client asks for more",
     ],
+    folder: ["--folder <path>", "read the sessions of this project unless the client asks for more"],
   },
   examples: [
     ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "add it to Claude Code"],
     ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "add it to Codex"],
   ],
   notes:
-    "Without --conversation, clients can read every conversation. LCM_SCOPE_POLICY=own limits them to the session of " +
-    "--conversation, LCM_SCOPE_POLICY=agent to the sessions of its agent.",
-  async run(session, { conversation }) {
+    "By default clients read the sessions of the folder that the server is started in and of folders inside it, and every " +
+    "conversation only on request (allConversations). If no stored session belongs to the folder, or it is the home folder, " +
+    "they read every conversation. LCM_SCOPE_POLICY=own limits them to the session of --conversation, " +
+    "LCM_SCOPE_POLICY=agent to the sessions of its agent.",
+  async run(session, { conversation, folder }) {
     const { context, database } = session;
     const resolved = await context.settings();
     const policy = policyOf(resolved);
-    if (policy !== "all" && conversation === undefined) {
+    const surroundings = context.surroundings();
+    if (policy !== "all" && conversation === undefined && !isStartedInSession(surroundings)) {
       throw new LcmError("invalid", `LCM_SCOPE_POLICY=${policy} needs a conversation`, {
         hint: "pass --conversation NAME, or set LCM_SCOPE_POLICY=all",
       });
@@ -44,10 +49,9 @@ export const mcpCommand = defineCommand({
     );
     try {
       await context.serveMcp({
-        async open() {
+        async open(meta) {
           const lcm = await connection.get();
-          const own = conversation === undefined ? null : (await lcm.find(conversation)).id;
-          return { lcm, reader: { conversation: own, policy } };
+          return { lcm, ...(await readerFor(lcm, { conversation, folder, policy }, surroundings, meta)) };
         },
         onError: ({ message }) => say(message),
       });

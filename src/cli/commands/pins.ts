@@ -7,7 +7,7 @@ import type { PinChange } from "../../core/maintenance/pins.ts";
 import { messageIdHint, messageName, parseMessageId, pinOrigins, pinStates } from "../../core/model/types.ts";
 import type { Conversation, MessageId } from "../../core/model/types.ts";
 import { headline } from "../../format/conversations.ts";
-import { pinsTable, placeOfPin, whyPinned } from "../../format/pins.ts";
+import { pinLines, pinsTable, placeOfPin, whyPinned } from "../../format/pins.ts";
 import { oneLine } from "../../format/safe-text.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, noteUndo } from "./_applying.ts";
 import { about, either, list, maybe, object, oneOf, text, time, whole } from "./_json.ts";
@@ -116,16 +116,8 @@ async function change(
     given.add === undefined
       ? await lcm.planUnpin(request)
       : await lcm.planPin({ ...request, ...(words === undefined ? {} : { text: words }) });
-  if (!session.json) for (const line of changeLines(plan)) session.print(line);
+  if (!session.json) for (const line of pinLines(plan)) session.print(line);
   await apply(session, given, plan, async () => await lcm.pin(plan));
-}
-
-function changeLines({ conversation, pin, before }: PinChange): readonly string[] {
-  const verb = pin.state === "pinned" ? "pin" : "unpin";
-  return [
-    `${verb} in conversation ${conversation}: ${messageName(pin.message)} "${oneLine(pin.words)}"`,
-    ...(before === null ? [] : [`now: ${before.state} (${whyPinned(before)})`]),
-  ];
 }
 
 async function find(session: Session, lcm: Lcm, conversation: Conversation, given: Given): Promise<void> {

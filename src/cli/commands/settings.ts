@@ -6,6 +6,7 @@ import {
   misplacedWords,
   pluginConfigPlace,
   rows,
+  shownValue,
   type ResolvedSettings,
   type SettingKey,
 } from "../../core/model/settings.ts";
@@ -79,7 +80,7 @@ const rowsOf = ({ values, sources, overruled }: ResolvedSettings) =>
         key,
         variable: envOf(key),
         configKey: `${pluginConfigPlace}.${key}`,
-        value: values[key],
+        value: shownValue(key, values[key]),
         default: setting.default,
         source: sources[key],
         overruled: overruledOf(overruled, key),
@@ -88,7 +89,7 @@ const rowsOf = ({ values, sources, overruled }: ResolvedSettings) =>
   });
 
 const overruledOf = (overruled: ResolvedSettings["overruled"], key: SettingKey) =>
-  Object.hasOwn(overruled, key) ? [{ source: "plugin config" as const, value: overruled[key] }] : [];
+  Object.hasOwn(overruled, key) ? [{ source: "plugin config" as const, value: shownValue(key, overruled[key]) }] : [];
 
 function print(session: Session, file: ConfigFile, resolved: ResolvedSettings, unknown: readonly string[]): void {
   const { paint, database, bounds } = session;

@@ -3,7 +3,8 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import { readStatus } from "../../core/status.ts";
-import { statusFacts, type ConfiguredModel, type Status } from "../../format/status.ts";
+import { companionFacts, statusFacts, type ConfiguredModel, type Fact, type Status } from "../../format/status.ts";
+import { problemLogOf, readProblems, type Problem } from "../../hosts/shared/problem-log.ts";
 import { anything, flag, list, maybe, object, type TypeOf, record, text, time, whole, either, oneOf } from "./_json.ts";
 import { backupFields, dueFields, misplacedJson, modelJson, usageJson } from "./_shapes.ts";
 import { defineCommand, withLcm, type PromptFiles, type Session } from "./_session.ts";
@@ -57,6 +58,7 @@ const json = object({
   settings: list(object({ key: text, env: text, value: anything, source: text })),
   misplacedSettings: misplacedJson,
   backups: list(object({ "kind?": oneOf("backup", "set-aside"), ...backupFields })),
+  companionProblems: list(object({ at: time, host: text, doing: text, message: text })),
 });
 
 export const statusCommand = defineCommand({
@@ -81,14 +83,25 @@ export const statusCommand = defineCommand({
         settings,
         misplaced: resolved.misplaced,
         backups: session.database.backups(),
+        companionProblems: readProblems(problemLogOf(session.database.place.nearby)),
       };
       if (session.json) session.printJson(json, toJson(status));
       else
-        for (const line of facts(statusFacts(session, status), session.paint, session.context.stdout.columns))
+        for (const line of facts(factsOf(session, status), session.paint, session.context.stdout.columns))
           session.print(line);
     });
   },
 });
+
+type CommandStatus = Status & {
+  readonly prompts: PromptFiles;
+  readonly companionProblems: readonly Problem[];
+};
+
+const factsOf = (session: Session, status: CommandStatus): readonly Fact[] => [
+  ...statusFacts(session, status),
+  ...companionFacts(session, status.companionProblems, problemLogOf(session.database.place.nearby)),
+];
 
 async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
   try {
@@ -100,7 +113,7 @@ async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
   }
 }
 
-function toJson(status: Status & { readonly prompts: PromptFiles }): TypeOf<typeof json> {
+function toJson(status: CommandStatus): TypeOf<typeof json> {
   const { store, newest, usage, spend, prompts } = status;
   const { hidden, ...tokens } = status.totals;
   return {
@@ -122,5 +135,6 @@ function toJson(status: Status & { readonly prompts: PromptFiles }): TypeOf<type
     settings: status.settings,
     misplacedSettings: status.misplaced,
     backups: status.backups,
+    companionProblems: status.companionProblems,
   };
 }

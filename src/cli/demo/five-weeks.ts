@@ -24,6 +24,12 @@ export interface KeyFact {
   readonly saidIn: string;
 }
 
+/** Prompts of the demo are recorded as if they were sent to this model: the first has room for everything. */
+export const demoModel = { model: "demo" } as const;
+export const largeBudget = 200_000;
+/** The context window of a small local model. */
+export const smallBudget = 16_000;
+
 export const demoSession = "demo-five-weeks";
 
 export const readDemoTranscript = (): readonly DemoEntry[] =>

@@ -8,8 +8,9 @@
  *
  * What users said for good comes after the summaries at the front if its message is not shown (standing-block.ts).
  *
- * The newest user message is always shown. If it is evicted, its text goes between the note and the rest, shortened if
- * it is a large part of the budget (an eighth to a quarter).
+ * The newest user message is always shown, word for word unless it is a large part of the budget (an eighth to a
+ * quarter). If it is folded, it comes behind its summary; if it is evicted, between the note and the rest. The same goes
+ * for an older one in whose turn the raw messages begin (turn-question.ts).
  *
  * The fresh tail is evicted only if it exceeds the budget by itself. Then these steps follow until the rest fits:
  *
@@ -22,23 +23,16 @@
  */
 
 import type { HostMessage } from "../messages/codec.ts";
-import { createPromptBuilder, noteTokens } from "./build-prompt.ts";
+import { createLookup, createPromptBuilder, noteTokens } from "./build-prompt.ts";
 import type { BuildPrompt, BuiltPrompt, PromptMessage } from "./build-prompt.ts";
-import { cutsTo, frontMax, type Sizes } from "./eviction.ts";
+import { cutsTo, type Sizes } from "./eviction.ts";
 import type { ContextItem, Conversation, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
-import {
-  costOf,
-  findNewestUser,
-  isMessage,
-  isUserText,
-  readPromptItems,
-  shorten,
-  withoutResults,
-} from "./prompt-items.ts";
-import type { PromptItem } from "./prompt-items.ts";
+import { costOf, isMessage, isUserText, readPromptItems, shorten, withoutResults } from "./prompt-items.ts";
+import type { Edits, PromptItem } from "./prompt-items.ts";
 import { createShowStanding, pinsRead, showNoStanding, type ShowStanding } from "./standing-block.ts";
+import { createFindQuestion, withQuestion } from "./turn-question.ts";
 import { isKeptSmall, roomFor, zoomIn, type ShownItem } from "./zoom.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
@@ -53,11 +47,23 @@ export interface AssembleRequest {
   readonly targetShare?: number;
   /** Standing instructions may take this share of the budget. */
   readonly pinsShare?: number;
+  readonly edits?: Edits;
 }
 
 export interface Assembly {
   readonly messages: readonly HostMessage[];
   readonly report: AssemblyReport;
+  /** What it was built from, for the record of the prompt (seen/record.ts). */
+  readonly made: Made;
+}
+
+export interface Made extends BuiltPrompt {
+  readonly conversation: ConversationId;
+  /** What a kept item was shown from; those of finer texts name the summary in whose place they are. */
+  readonly items: readonly ShownItem[];
+  /** How many messages the conversation had. */
+  readonly stored: number;
+  readonly edits: Edits | null;
 }
 
 export interface Share {
@@ -116,26 +122,26 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   const [planned = 0] = cutsTo(tail ?? window.items.length - 1, window).take(1);
   // Near the tail, read a little more: a call whose result is in the tail belongs to the tail.
   const from = tail === null || planned <= tail - tailLookback ? planned : Math.max(0, tail - tailLookback);
-  const shown = await readPromptItems(store, window.items, from);
-  const build = createPromptBuilder(store, window, await readStanding(store, request, window));
+  const shown = await readPromptItems(store, window.items, from, request.edits);
+  const lookup = createLookup(store, window.conversation);
+  const build = createPromptBuilder(window, await readStanding(store, request, window), lookup);
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;
-  const userBefore = createUserBefore(store, newestUser, shown, window);
+  const findQuestion = createFindQuestion(store, { ...window, shown });
   const floors = [wholeTail, tail, newestUser?.position ?? null].filter((floor) => floor !== null);
   for (const floor of floors) {
     for (const cut of cutsTo(floor, window)) {
       if (cut < from) continue;
       const kept = itemsFrom(shown, cut, floor);
-      const user = await userBefore(kept);
-      const front = user === null ? [] : (shorten(user, frontMax(window.budget, window.before[cut] ?? 0)) ?? user);
-      const fitting = await build([front, kept].flat());
+      const fitting = await build(withQuestion(kept, await findQuestion(kept), window.budget));
       if (fitting !== null) return toAssembly(fitting, window, wholeTail);
     }
   }
   const start = newestUser === null ? from : newestUser.position + 1;
   const after = itemsFrom(shown, start, window.items.length - 1);
-  return toAssembly(await squeeze(await userBefore(after), after, window.budget, build), window, wholeTail);
+  const user = (await findQuestion(after))?.item ?? null;
+  return toAssembly(await squeeze(user, after, window.budget, build), window, wholeTail);
 }
 
 /** Read after the context: what is missing from it by then is shown here, or its message is. */
@@ -152,6 +158,8 @@ async function readStanding(
 /** The newest context items, enough to exceed the budget or all there are, with their estimated cost. */
 interface Window extends Sizes {
   readonly conversation: ConversationId;
+  readonly stored: number;
+  readonly edits: Edits | undefined;
   readonly budgetToFill: number;
   readonly items: readonly ShownItem[];
   readonly totalItems: number;
@@ -190,6 +198,8 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
       const isAllRaw = isWhole || raw.length >= totals.contextMessages;
       return {
         conversation: conversation.id,
+        stored: totals.messages,
+        edits: request.edits,
         budget,
         budgetToFill: budgetToFill(conversation, budget),
         total,
@@ -237,29 +247,6 @@ function itemsFrom(shown: readonly PromptItem[], cut: number, floor: number): re
   return [cut === 0 ? first : withoutResults(first), ...shown.slice(at + 1)];
 }
 
-/** Returns the newest user message, unless the kept items contain or summarise it. */
-function createUserBefore(
-  store: Store,
-  newestRead: PromptItem | null,
-  shown: readonly PromptItem[],
-  window: Window,
-): (kept: readonly PromptItem[]) => Promise<PromptItem | null> {
-  // A message stored meanwhile is newer than everything shown, and must not come before it.
-  const newestSeq = shown.reduce((newest, { source }) => Math.max(newest, isMessage(source) ? source.seq : newest), -1);
-  const wasStored = ({ id, seq }: Message, coveredBy: readonly SummaryId[]): boolean =>
-    seq <= newestSeq || coveredBy.length > 0 || window.items.some((item) => item.id === id);
-  let lookup: ReturnType<typeof findNewestUser> | null = null;
-  return async (kept) => {
-    if (newestRead !== null)
-      return newestRead.position < (kept[0]?.position ?? Infinity) ? withoutResults(newestRead) : null;
-    if (kept.length === window.totalItems) return null;
-    const newest = await (lookup ??= findNewestUser(store, window.conversation, wasStored));
-    if (newest === null) return null;
-    const coveredBy: ReadonlySet<unknown> = new Set(newest.coveredBy);
-    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : withoutResults(newest.user);
-  };
-}
-
 /** Steps 2 to 6 of the list above. */
 async function squeeze(
   user: PromptItem | null,
@@ -294,12 +281,18 @@ const shortestTokens = 64;
 
 const isResult = ({ ties }: PromptItem): boolean => ties.answers.length > 0;
 
-function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: number | null): Assembly {
-  const { kept, outputs, hidden, tokens, standIns, loose } = prompt ?? { ...emptyPrompt, hidden: window.totalItems };
-  const standing = prompt?.standing ?? null;
+/** What a report says of a prompt besides what it was built from. */
+export type Frame = Pick<
+  Window,
+  "budget" | "items" | "total" | "totalItems" | "finer" | "tail" | "conversation" | "stored" | "edits"
+>;
+
+export function toAssembly(prompt: BuiltPrompt | null, window: Frame, wholeTail: number | null): Assembly {
+  const built = prompt ?? { ...emptyPrompt, hidden: window.totalItems };
+  const { kept, outputs, hidden, tokens, standIns, loose, standing } = built;
   const origins = outputs.map((output): Origin => {
     if (standing !== null && output.message === standing.message)
-      return { kind: "note", standing: standing.pins, tokens: output.tokens };
+      return { kind: "note", standing: standing.pins.map((pin) => pin.message), tokens: output.tokens };
     return originOf(output, wholeTail ?? 0, window.items);
   });
   const summaries = origins.filter((origin) => origin.kind === "summary");
@@ -326,9 +319,16 @@ function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: numbe
       leftOut: shareOf(kept.filter(({ message }) => message === null).map(({ cost }) => ({ tokens: cost }))),
       standIns,
       loose,
-      shortened: kept.filter(({ isShortened }) => isShortened).length,
+      shortened: kept.filter(({ cuts }) => cuts.length > 0).length,
       depths: depths.map((depth) => ({ depth, ...shareOf(summaries.filter((origin) => origin.depth === depth)) })),
       origins,
+    },
+    made: {
+      ...built,
+      conversation: window.conversation,
+      items: window.items,
+      stored: window.stored,
+      edits: window.edits ?? null,
     },
   };
 }
@@ -339,6 +339,7 @@ const emptyPrompt: BuiltPrompt = {
   tokens: 0,
   hidden: 0,
   standIns: 0,
+  elsewhere: [],
   loose: 0,
   standing: null,
 };
@@ -352,8 +353,8 @@ function originOf({ item, tokens }: PromptMessage, tailFrom: number, items: read
   return { kind: "message", id: source.id, role: source.role, part: position >= tailFrom ? "tail" : "older", ...about };
 }
 
-function outcomeOf(kept: readonly PromptItem[], hidden: number, { items, tail }: Window): AssemblyReport["outcome"] {
-  if (kept.some(({ isShortened }) => isShortened)) return "shortened";
+function outcomeOf(kept: readonly PromptItem[], hidden: number, { items, tail }: Frame): AssemblyReport["outcome"] {
+  if (kept.some(({ cuts }) => cuts.length > 0)) return "shortened";
   if (hidden === 0) return "whole";
   if (kept.length === 0) return "starved";
   const isTailWhole = tail !== null && kept.filter(({ position }) => position >= tail).length === items.length - tail;

@@ -21,6 +21,8 @@ export interface BuiltPrompt {
   /** How many context items are not in it. */
   readonly hidden: number;
   readonly standIns: number;
+  /** For each stand-in, in order: whether the result is stored, but not shown. */
+  readonly elsewhere: readonly boolean[];
   readonly loose: number;
   /** Null if there are no standing instructions to show. */
   readonly standing: StandingBlock | null;
@@ -45,12 +47,11 @@ const beginningNote = "[The conversation begins here.]";
 export const noteTokens = tokensOf({ role: "user", content: evictionNote });
 
 export function createPromptBuilder(
-  store: Store,
-  about: { readonly conversation: ConversationId; readonly budget: number; readonly totalItems: number },
+  about: { readonly budget: number; readonly totalItems: number },
   showPinned: ShowStanding,
+  findElsewhere: FindElsewhere,
 ): BuildPrompt {
   const { budget } = about;
-  const isElsewhere = createLookup(store, about.conversation);
   return async (kept, showStanding = showPinned) => {
     const visible = kept.flatMap((item) => (item.message === null ? [] : [{ item, message: item.message }]));
     if (visible.reduce((sum, { item }) => sum + item.tokens, 0) > budget) return null;
@@ -59,8 +60,10 @@ export function createPromptBuilder(
     const messages = visible.map(({ message }) => message);
     const sources = visible.map(({ item }) => item.source);
     const atOnce = pair(messages);
-    const { messages: placed, loose } =
-      isAllShown || atOnce.unanswered.length === 0 ? atOnce : pair(messages, await isElsewhere(atOnce, sources));
+    const isElsewhere: IsElsewhere =
+      isAllShown || atOnce.unanswered.length === 0 ? () => false : await findElsewhere(atOnce, sources);
+    const elsewhere = atOnce.unanswered.map(isElsewhere);
+    const { messages: placed, loose } = elsewhere.includes(true) ? pair(messages, isElsewhere) : atOnce;
     const outputs = placed.map(({ message, from }): PromptMessage => {
       const given = from === null ? undefined : visible[from];
       const isAsGiven = message === given?.message;
@@ -73,14 +76,19 @@ export function createPromptBuilder(
     const all = opening === null ? body : [opening, ...body];
     const tokens = all.reduce((sum, output) => sum + output.tokens, 0);
     const standIns = atOnce.unanswered.length;
-    return tokens > budget ? null : { kept, outputs: all, tokens, hidden, standIns, loose, standing };
+    return tokens > budget ? null : { kept, outputs: all, tokens, hidden, standIns, elsewhere, loose, standing };
   };
 }
 
-/** Behind the summaries that a prompt begins with: a fold adds one there, so the bytes before it stay the same. */
+/**
+ * Behind the summaries that a prompt begins with, whatever folded question is between them: a fold adds one there, so the
+ * bytes before it stay the same.
+ */
 function withStanding(outputs: readonly PromptMessage[], block: PromptMessage): readonly PromptMessage[] {
-  const after = outputs.findIndex(({ item }) => item === null || isMessage(item.source));
-  return outputs.toSpliced(after < 0 ? outputs.length : after, 0, block);
+  const end = outputs.findIndex(({ item }) => item === null || (isMessage(item.source) && item.cost > 0));
+  const leading = end < 0 ? outputs : outputs.slice(0, end);
+  const after = leading.findLastIndex(({ item }) => item !== null && !isMessage(item.source)) + 1;
+  return outputs.toSpliced(after, 0, block);
 }
 
 function openingOf(
@@ -103,13 +111,13 @@ const callersMax = 16;
 const messagesBefore = 16;
 const messagesAfter = 48;
 
-type IsElsewhere = Parameters<typeof pair>[1];
+type IsElsewhere = NonNullable<Parameters<typeof pair>[1]>;
 
-/** Finds out which unanswered calls have a result in the store. Each message is looked up once. */
-function createLookup(
-  store: Store,
-  conversation: ConversationId,
-): (paired: Paired, sources: readonly PromptItem["source"][]) => Promise<IsElsewhere> {
+/** Which unanswered calls have a result in the store. */
+export type FindElsewhere = (paired: Paired, sources: readonly PromptItem["source"][]) => Promise<IsElsewhere>;
+
+/** Looks each message up once. */
+export function createLookup(store: Store, conversation: ConversationId): FindElsewhere {
   const answeredIn = new Map<PromptItem["source"]["id"], ReadonlySet<string>>();
   return async ({ unanswered }, sources) => {
     const callers = [...new Set(unanswered.map(({ at }) => sources[at]))];

@@ -3,8 +3,16 @@
 import type { HostMessage } from "../messages/codec.ts";
 import { isMadeOf, presentBlocks } from "./present-message.ts";
 import { callsOf, matchTies, resultsOf, type TiePlace } from "../messages/tool-calls.ts";
-import { blocksOf, isResultBlock, isResultRole, resultOfBlock, resultTo, resultToolIn } from "../messages/dialects.ts";
-import type { HostCall, HostResult } from "../messages/dialects.ts";
+import {
+  blocksOf,
+  isResultBlock,
+  isResultRole,
+  resultContentOf,
+  resultOfBlock,
+  resultTo,
+  resultToolIn,
+} from "../messages/dialects.ts";
+import type { Dialect, HostCall, HostResult } from "../messages/dialects.ts";
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
 
@@ -72,9 +80,11 @@ export function pair(
     if (answer === undefined) unanswered.push({ at, id: call.id });
     const holder = answer?.holder ?? standIn(isElsewhere({ at, id: call.id }));
     const from = answer?.from ?? null;
-    const isKept = answer?.dialect === call.dialect;
+    const isKept = answer !== undefined && isAnsweredAlike(answer.dialect, call.dialect);
     const result = isKept ? holder : resultTo(call, holder);
-    if (call.dialect.resultBlock !== undefined) list.carry([result], from, timeOf(raw));
+    const { resultBlock } = call.dialect;
+    if (resultBlock?.role !== undefined) list.placeAlone(resultBlock.role, result, from);
+    else if (resultBlock !== undefined) list.carry([result], from, timeOf(raw));
     else list.place(isKept ? result : { ...result, ...timeOf(raw) }, from);
   };
   messages.forEach((raw, at) => {
@@ -92,6 +102,12 @@ function createList(messages: readonly HostMessage[]) {
     place(message: HostMessage, from: number | null): void {
       list.end();
       placed.push({ message, from });
+    },
+    /** Places a result block as a message of its own. */
+    placeAlone(role: string, block: Json, from: number | null): void {
+      const given = from === null ? undefined : messages[from];
+      const isGiven = given?.["role"] === role && isMadeOf(given["content"], [block]);
+      list.place(isGiven && given !== undefined ? given : { role, content: [block] }, from);
     },
     /** Collects result blocks for one user message. */
     carry(blocks: readonly Json[], from: number | null, time: HostMessage): void {
@@ -138,9 +154,12 @@ function matchMessages(messages: readonly HostMessage[]): {
   };
 }
 
+const isAnsweredAlike = (one: Dialect, other: Dialect): boolean =>
+  one === other || (one.resultBlock !== undefined && one.resultBlock.type === other.resultBlock?.type);
+
 /** The blocks of a result, and of results nested in it. */
 const resultBlocks = (holder: JsonObject): readonly Json[] =>
-  blocksOf(holder["content"]).flatMap((block) =>
+  blocksOf(resultContentOf(holder)).flatMap((block) =>
     isObject(block) && isResultBlock(block) ? resultBlocks(block) : [block],
   );
 

@@ -47,7 +47,8 @@ function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
   const isCallBeside = (call: Json): boolean =>
     isObject(call) && typeof call["id"] === "string" && isObject(call[target]);
   const ids = new Set<Json | undefined>();
-  const isFirstOfId = (call: Json): boolean => isObject(call) && ids.size < ids.add(call["id"]).size;
+  const isFirstOfId = (call: Json): boolean =>
+    isObject(call) && ids.size < ids.add(callOfBlock(call)?.id ?? call["id"]).size;
   const inside = Array.isArray(content) ? presentBlocks(content, "assistant") : [];
   const shown = inside.flatMap((block) => (!isCallBlock(block) || isFirstOfId(block) ? [block] : callAsText(block)));
   const calls = new Set(given.filter((call) => isCallBeside(call) && isFirstOfId(call)));
@@ -102,7 +103,7 @@ function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] 
   const { type, text } = block;
   if (type === "text") return typeof text === "string" && hasText(text) ? [block] : [];
   if (isCallBlock(block)) {
-    const isWhole = callOfBlock(block) !== null && typeof block["name"] === "string";
+    const isWhole = (callOfBlock(block)?.name ?? "") !== "";
     return role === "assistant" && isWhole ? [block] : callAsText(block);
   }
   const isShown = isResultBlock(block) ? role === "user" && resultOfBlock(block) !== null : typeof type === "string";

@@ -23,18 +23,25 @@ export interface PromptItem {
   /** Estimated cost before it was read; 0 if it is not a context item. */
   readonly cost: number;
   readonly ties: Ties;
-  readonly isShortened: boolean;
+  /** The limits that it was shortened to, one after another; empty if it is whole. */
+  readonly cuts: readonly number[];
+  /** Whether it is shown without its tool results. */
+  readonly isBare?: true;
 }
 
 /** Estimated prompt cost of an item, without reading it. */
 export const costOf = ({ kind, tokens }: ContextItem): number =>
   tokens + (kind === "summary" ? summaryOverheadTokens : 0);
 
+/** What the host shows in place of the content of messages, by key; null hides the message. What is stored stays. */
+export type Edits = ReadonlyMap<string, Json>;
+
 /** The items from a position on, without those deleted since they were listed. */
 export async function readPromptItems(
   store: Store,
   items: readonly ContextItem[],
   from: number,
+  edits?: Edits,
 ): Promise<readonly PromptItem[]> {
   const wanted = items.slice(from);
   const messageIds = wanted.flatMap((item) => (item.kind === "message" ? [item.id] : []));
@@ -51,28 +58,31 @@ export async function readPromptItems(
     const slot = { position: from + index, cost: costOf(item) };
     const source = sourceOf.get(item.id);
     if (source === undefined) continue;
-    if (isMessage(source)) shown.push(await presentItem(store, source, slot));
+    if (isMessage(source)) shown.push(await presentItem(store, source, slot, edits));
     else shown.push(presentSummary(source, sources.get(source.id), slot));
   }
   return shown;
 }
 
-type Slot = Pick<PromptItem, "position" | "cost">;
+export type Slot = Pick<PromptItem, "position" | "cost">;
 
-function presentSummary(source: Summary, sources: Sources | undefined, slot: Slot): PromptItem {
+export function presentSummary(source: Summary, sources: Sources | undefined, slot: Slot): PromptItem {
   const message = renderSummary(source, sources?.summaries ?? []);
-  return { ...slot, source, message, tokens: tokensOf(message), ties: untied, isShortened: false };
+  return { ...slot, source, message, tokens: tokensOf(message), ties: untied, cuts: [] };
 }
 
-async function presentItem(store: Store, source: Message, slot: Slot): Promise<PromptItem> {
-  const raw = source.moved.length === 0 ? readableMessage(source) : await messageForPrompt(store, source);
+export async function presentItem(store: Store, source: Message, slot: Slot, edits?: Edits): Promise<PromptItem> {
+  const edited = edits?.get(source.key);
+  if (edited === null) return { ...slot, source, message: null, tokens: 0, ties: untied, cuts: [] };
+  const stored = source.moved.length === 0 ? readableMessage(source) : await messageForPrompt(store, source);
+  const raw = edited === undefined ? stored : { ...stored, content: edited };
   const message = presentMessage(raw, source.text);
-  if (message === null) return { ...slot, source, message, tokens: 0, ties: untied, isShortened: false };
+  if (message === null) return { ...slot, source, message, tokens: 0, ties: untied, cuts: [] };
   // Unchanged, or with its only text in a block, it costs what the store has counted.
   const isPlain = typeof raw["content"] === "string" && callFieldOf(raw) === undefined;
-  const isCounted = message === raw || (isPlain && message["role"] === raw["role"]);
+  const isCounted = edited === undefined && (message === raw || (isPlain && message["role"] === raw["role"]));
   const tokens = isCounted ? source.tokens : tokensOf(message);
-  return { ...slot, source, message, tokens, ties: tiesOf(message), isShortened: false };
+  return { ...slot, source, message, tokens, ties: tiesOf(message), cuts: [] };
 }
 
 export const isMessage = (source: Message | Summary): source is Message => "role" in source;
@@ -92,34 +102,7 @@ export function withoutResults(shown: PromptItem): PromptItem {
   if (shown.ties.answers.length === 0 || !Array.isArray(content) || !isUserText(shown)) return shown;
   const words = content.filter((block: Json) => !isResultBlock(block));
   const message = { ...shown.message, content: words };
-  return { ...shown, message, tokens: tokensOf(message), ties: untied };
-}
-
-/** How many user messages are read at a time: in some dialects most of them are tool results. */
-const userMessagesAtFirst = 4;
-const userMessagesMax = 1_024;
-
-/** The newest user text stored when the context was read, and the summaries that cover it. */
-export async function findNewestUser(
-  store: Store,
-  conversation: Message["conversation"],
-  wasStored: (message: Message, coveredBy: readonly SummaryId[]) => boolean,
-): Promise<{ readonly user: PromptItem; readonly coveredBy: readonly SummaryId[] } | null> {
-  let before: { readonly beforeSeq?: number } = {};
-  for (let limit = userMessagesAtFirst; ; limit = Math.min(4 * limit, userMessagesMax)) {
-    const newest = await store.messages({ conversation, role: "user", keep: "newest", limit, ...before });
-    for (const message of newest.toReversed()) {
-      if (message.aside !== null) continue;
-      const shown = await presentItem(store, message, { position: -1, cost: message.tokens });
-      if (!isUserText(shown)) continue;
-      const coveredBy = await store.coveredBy(message.id);
-      if (!wasStored(message, coveredBy)) continue;
-      return { user: coveredBy.length === 0 ? shown : { ...shown, cost: 0 }, coveredBy };
-    }
-    const [oldest] = newest;
-    if (oldest === undefined || newest.length < limit) return null;
-    before = { beforeSeq: oldest.seq };
-  }
+  return { ...shown, message, tokens: tokensOf(message), ties: untied, isBare: true };
 }
 
 /** The item shortened to about `tokensMax`; null if nothing would be left. Summaries are not shortened. */
@@ -129,5 +112,5 @@ export function shorten(shown: PromptItem, tokensMax: number): PromptItem | null
   const shorter = shortenMessage(message, tokensMax, messageName(source.id));
   if (shorter === null) return null;
   const tokens = tokensOf(shorter);
-  return tokens < shown.tokens ? { ...shown, message: shorter, tokens, isShortened: true } : shown;
+  return tokens < shown.tokens ? { ...shown, message: shorter, tokens, cuts: [...shown.cuts, tokensMax] } : shown;
 }

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { openSqlite } from "../../store/sqlite/store.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, toIncoming, turnWithTool, user } from "../../../test/support/scripted-host.ts";
@@ -45,6 +47,7 @@ async function onScene(test: (scene: Scene) => Promise<void>, config: object = {
   const say = async (...messages: readonly HostMessage[]): Promise<void> => {
     for (const message of messages) host.says(message);
     await lcm.ingest(id, host.entries.slice(delivered).map(toIncoming));
+    await store.index(1_000);
     delivered = host.entries.length;
   };
   const chat = async (turns: number): Promise<void> => {
@@ -156,16 +159,11 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
     );
   });
 
-  it("from messages of an earlier version too, when they are folded or a command looks for them", async () => {
+  it("from messages that nobody has looked at yet, when they are folded or a command looks for them", async () => {
     await onScene(async ({ lcm, id }) => {
       const old = createHost("old");
       for (const word of ["one", "Never push to main.", "two", "Always use tabs please."]) old.says(user(word));
-      const stored = old.entries.map(toAppendable).map((item) => {
-        if (item.kind === "entry") return item;
-        const { standing: _, ...message } = item.message;
-        return { ...item, message };
-      });
-      await lcm.store.append(id, stored);
+      await lcm.store.append(id, old.entries.map(toAppendable));
       assert.deepEqual(await lcm.store.pins(id), []);
       const [first, second] = await lcm.store.context(id);
       assert.ok(first !== undefined && second !== undefined);
@@ -186,6 +184,41 @@ describe("guarantee 36: standing instructions stay in the prompt", () => {
       await lcm.pinFound(plan);
       assert.equal((await lcm.store.pins(id, { inForce: true })).length, 2);
       assert.equal(await lcm.pinFound(await lcm.findPins(id)), null);
+    });
+  });
+
+  it("soon after their message is stored, which does not wait for it; never from one that left the prompt", async () => {
+    const store = await openSqlite({ path: join(folder, `${++databases}.db`) });
+    const { id } = await store.open({ sessionId: "s" });
+    const host = createHost("soon");
+    host.says(user("Never push to main."));
+    // Read at once: a call of the store may let other work go first.
+    const beside = new DatabaseSync(join(folder, `${databases}.db`), { readOnly: true });
+    await store.append(id, host.entries.map(toAppendable));
+    assert.deepEqual({ ...beside.prepare("SELECT count(*) AS pins FROM pins").get() }, { pins: 0 });
+    beside.close();
+    await eventually(async () => (await store.pins(id)).length === 1);
+    host.says(user("Always use tabs please."));
+    await store.append(id, host.entries.map(toAppendable));
+    await store.close();
+    const again = await openSqlite({ path: join(folder, `${databases}.db`), readOnly: true });
+    assert.equal((await again.pins(id)).length, 2, "also by a process that ends at once");
+    await again.close();
+    await onScene(async ({ lcm }) => {
+      const { id: other } = await lcm.store.open({ sessionId: "folded" });
+      host.says(user("thank you very much, my friend, for all the time that you took"));
+      await lcm.store.append(other, host.entries.map(toAppendable));
+      const drafted = {
+        text: "x",
+        tokens: 1,
+        level: "normal",
+        model: null,
+        previousContext: null,
+        fileIds: [],
+      } as const;
+      await lcm.store.fold(other, await lcm.store.context(other), drafted);
+      while ((await lcm.store.index(100)) > 0);
+      assert.deepEqual(await lcm.store.pins(other), []);
     });
   });
 

@@ -6,7 +6,7 @@
  */
 
 import type { HostMessage } from "../messages/codec.ts";
-import { messageName, type MessageId, type Pin } from "../model/types.ts";
+import { messageName, type Pin } from "../model/types.ts";
 import { timestampToMs } from "../base/time.ts";
 import { escapeText } from "../base/escape.ts";
 import { estimateTokens } from "../base/tokens.ts";
@@ -16,7 +16,7 @@ import { isMessage, type PromptItem } from "./prompt-items.ts";
 export interface StandingBlock {
   readonly message: HostMessage;
   readonly tokens: number;
-  readonly pins: readonly MessageId[];
+  readonly pins: readonly Pin[];
   /** How many more there are that do not fit. */
   readonly left: number;
 }
@@ -30,29 +30,28 @@ export const showNoStanding: ShowStanding = () => null;
 export const pinsRead = 256;
 
 export function createShowStanding(pins: readonly Pin[], tokensMax: number): ShowStanding {
-  const lines = pins.map((pin) => ({ pin, line: lineOf(pin), tokens: estimateTokens(lineOf(pin)) + 1 }));
+  const lines = pins.map((pin) => ({ pin, tokens: estimateTokens(lineOf(pin)) + 1 }));
   return (kept) => {
     const shown = new Set(
-      kept.flatMap(({ source, isShortened }) => (isMessage(source) && !isShortened ? source.id : [])),
+      kept.flatMap(({ source, cuts }) => (isMessage(source) && cuts.length === 0 ? source.id : [])),
     );
     const missing = lines.filter(({ pin }) => !shown.has(pin.message));
     let room = tokensMax - frameTokens;
     const fitting = missing.filter(({ tokens }) => (tokens > room ? false : ((room -= tokens), true)));
     // The estimate of the whole differs a little from the sum of its lines.
     for (let count = fitting.length; count > 0; count--) {
-      const block = blockOf(fitting.slice(0, count), missing.length - count);
+      const block = renderStanding(
+        fitting.slice(0, count).map(({ pin }) => pin),
+        missing.length - count,
+      );
       if (block.tokens <= tokensMax) return block;
     }
     return null;
   };
 }
 
-interface Line {
-  readonly pin: Pin;
-  readonly line: string;
-}
-
-const lineOf = ({ message, saidAt, words }: Pin): string =>
+/** What the block says of one pin. */
+export const lineOf = ({ message, saidAt, words }: Pin): string =>
   `<instruction id="${messageName(message)}" said_at="${saidAt.slice(0, 19)}Z">${escapeText(words)}</instruction>`;
 
 const frame = (inside: string, left: number): string =>
@@ -61,13 +60,14 @@ const frame = (inside: string, left: number): string =>
 
 const frameTokens = tokensOf({ role: "user", content: frame("", 99) });
 
-function blockOf(lines: readonly Line[], left: number): StandingBlock {
-  const [newest] = lines;
+/** The block with exactly these pins, of which the newest comes first. */
+export function renderStanding(pins: readonly Pin[], left: number): StandingBlock {
+  const [newest] = pins;
   const message = {
     role: "user",
-    content: frame(lines.map(({ line }) => line).join("\n"), left),
+    content: frame(pins.map(lineOf).join("\n"), left),
     // The host shows each message's time.
-    ...(newest === undefined ? {} : { timestamp: timestampToMs(newest.pin.saidAt) }),
+    ...(newest === undefined ? {} : { timestamp: timestampToMs(newest.saidAt) }),
   };
-  return { message, tokens: tokensOf(message), pins: lines.map(({ pin }) => pin.message), left };
+  return { message, tokens: tokensOf(message), pins, left };
 }

@@ -19,6 +19,14 @@ describe("a passage", () => {
     assert.equal(shown(`\n ${story}\n\n`, "lamp", 200), story);
   });
 
+  it("does not end with the number of an item", () => {
+    const text = `It takes these steps:\n1. Fold the letter twice\n2. ${"Close the envelope and ".repeat(9)}`;
+    for (let tokens = 14; tokens < 40; tokens++) {
+      const range = cutPassage(text, { from: 0, to: 2 }, tokens);
+      assert.doesNotMatch(text.slice(range?.from, range?.to), /\d\.$/);
+    }
+  });
+
   it("begins and ends with a sentence or a line", () => {
     assert.equal(shown(story, "gull", 22), "…A gull took his hat. He waved until the light was gone.…");
     const log = ["compile", "link", "open /tmp/a: no such file or directory", "clean", "exit"].join("\n").repeat(20);

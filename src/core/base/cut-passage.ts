@@ -80,7 +80,8 @@ function endAt(text: string, earliest: number, latest: number): number {
 }
 
 const wordMax = 40;
-const sentenceEnd = /[.!?…][)\]"'”’*_`]{0,3}(?=\s)|[。！？]|\n/gu;
+/** The number of an item in a list ends nothing. */
+const sentenceEnd = /(?<!^[\s>*+-]*\d{1,3})[.!?…][)\]"'”’*_`]{0,3}(?=\s)|[。！？]|\n/gmu;
 
 /** Where lines and sentences of a piece end. */
 function* boundaries(piece: string): Generator<number, undefined> {

@@ -24,6 +24,10 @@ export function shellPath(path: string): string {
   return /^[A-Za-z]:\\[^"$`%]*$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }
 
+/** `~/.codex/config.toml`: a path as a person writes it. */
+export const withTilde = (path: string, home: string): string =>
+  home !== "" && /^[/\\]/.test(path.slice(home.length)) && path.startsWith(home) ? `~${path.slice(home.length)}` : path;
+
 /** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
 export function formatBytes(bytes: number): string {
   const units = ["KB", "MB", "GB", "TB"] as const;

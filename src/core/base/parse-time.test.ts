@@ -33,6 +33,14 @@ describe("guarantee 29: times are typed in the user's time zone", () => {
     assert.equal(read("1w"), "2026-03-03T01:30:00.000Z");
   });
 
+  it("reads days as people name them, in six languages", () => {
+    assert.equal(read("last tuesday"), "2026-03-03T00:00:00.000Z", "said on a Tuesday");
+    assert.equal(read("two weeks ago", "Asia/Tokyo"), "2026-02-23T15:00:00.000Z");
+    assert.equal(read("Last Month"), "2026-02-01T00:00:00.000Z");
+    assert.equal(read("vor drei Tagen"), "2026-03-07T00:00:00.000Z");
+    assert.equal(read("前天"), "2026-03-08T00:00:00.000Z");
+  });
+
   it("rejects what is not a time, with examples", () => {
     for (const text of ["", "soon", "2026-02-30", "2026-13-01", "17.2.2026", "99999w"]) {
       assert.throws(

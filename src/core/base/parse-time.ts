@@ -1,6 +1,7 @@
 /** Parses times as people and models write them, such as `yesterday`, `2h` or a local date, into UTC. */
 
 import { LcmError } from "./errors.ts";
+import { readRelativeTime } from "./relative-time.ts";
 import { dayMs, parseTimestamp, timeAfter, timestampAt, timestampToMs, wallTime, type Timestamp } from "./time.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
@@ -28,12 +29,16 @@ export function parseSpan(
 }
 
 /**
- * Parses `2h` or `2 hours ago`, `today`, `yesterday`, `tuesday` (the latest one), `last tuesday`, or a date with or
- * without a time. A time without a zone is in `zone`.
+ * Parses `2h` or `2 hours ago`, `today`, `yesterday`, `tuesday` (the latest one), `last tuesday`, `two weeks ago` or
+ * `last month` (its first day) in six languages, or a date with or without a time. A time without a zone is in `zone`.
  */
 export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
   const typed = text.trim();
-  const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? onTheWall(typed, zone) ?? parseTimestamp(typed);
+  const when =
+    ago(typed, now) ??
+    dayByName(typed, zone, now) ??
+    onTheWall(readRelativeTime(typed, now, zone)?.from ?? typed, zone) ??
+    parseTimestamp(typed);
   if (when !== null) return when;
   throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is not a time`, {
     hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, tuesday, 2h or 7d",

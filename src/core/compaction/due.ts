@@ -2,7 +2,7 @@
 
 import type { Settings } from "../model/settings.ts";
 import type { Conversation } from "../model/types.ts";
-import { checkBudget, promptBudgetDefault, promptTokens, targetShareOf } from "../model/prompt-cost.ts";
+import { checkBudget, pinTokens, promptBudgetDefault, promptTokens, targetShareOf } from "../model/prompt-cost.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 
@@ -18,6 +18,26 @@ export interface Due {
   readonly rawTokens: number;
 }
 
+/** Standing instructions that a prompt repeats, at most; read only if they can decide whether the threshold is passed. */
+async function pinsWithin(
+  { store, settings }: { readonly store: Store; readonly settings: Settings },
+  { id, totals }: Conversation,
+  thresholdTokens: number,
+  budget: number,
+): Promise<number> {
+  const most = Math.floor(settings.pinsShare * budget);
+  const tokens = promptTokens(totals);
+  if (tokens > thresholdTokens || tokens + most <= thresholdTokens) return 0;
+  const pins = await store.pins(id, { inForce: true, limit: pinsRead });
+  return Math.min(
+    most,
+    pins.reduce((sum, pin) => sum + pinTokens(pin), 0),
+  );
+}
+
+/** Far more than fit any prompt. */
+const pinsRead = 256;
+
 /** Costs the same however long the conversation is: the fresh tail is read only when the totals do not decide. */
 export async function due(
   deps: { readonly store: Store; readonly settings: Settings },
@@ -27,8 +47,8 @@ export async function due(
   checkBudget(budget);
   const { contextThreshold, contextTarget, leafChunkTokens, freshTailCount } = deps.settings;
   const { totals } = conversation;
-  const tokens = promptTokens(totals);
   const thresholdTokens = Math.floor(contextThreshold * budget);
+  const tokens = promptTokens(totals) + (await pinsWithin(deps, conversation, thresholdTokens, budget));
   const all = totals.contextMessageTokens;
   const tail = { kind: "message", limit: freshTailCount, keep: "newest" } as const;
   const rawTokens = all <= leafChunkTokens ? all : all - sumTokens(await deps.store.context(conversation.id, tail));

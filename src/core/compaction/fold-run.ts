@@ -3,6 +3,7 @@
 import type { ContextItem, ConversationId, Level, Message, Refusal, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { pinsIn } from "../messages/standing.ts";
+import { dateWords } from "../summarize/date-words.ts";
 import { condensedSource, contextBefore, leafSource, type Targets } from "../summarize/source.ts";
 import { summarize, type SummarizeDeps, type SummarizeOptions } from "../summarize/summarize.ts";
 
@@ -55,7 +56,7 @@ export function createFoldRun(deps: SummarizeDeps & { readonly store: Store }, r
     const facts = { conversation, targets: rules, zone: settings.timezone, tokens, previousContext: previous };
     const source =
       depth === 0
-        ? leafSource(messages, facts)
+        ? { ...leafSource(messages, facts), dateWords: dateWords(messages, facts.zone ?? "UTC") }
         : condensedSource(depth, await store.summaries({ ids: items.map(({ id }) => id as SummaryId) }), facts);
     const drafted = await summarize(deps, source, options);
     if (drafted.kind !== "drafted") return drafted;

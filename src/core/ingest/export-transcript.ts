@@ -1,8 +1,11 @@
 /** Export: writes a conversation back as the lines of its transcript. */
 
 import { errorText } from "../base/errors.ts";
+import { isObject, type Json } from "../base/json.ts";
+import type { HostMessage } from "../messages/codec.ts";
+import { comparable, isTelling, saidIn } from "../messages/said.ts";
 import { messagesPerPage, restoreAvailable } from "./large-content.ts";
-import { messageName, type ConversationId, type Entry, type Message } from "../model/types.ts";
+import { heardPrefix, messageName, type ConversationId, type Entry, type Message } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { entryToLine, messageToLine } from "../messages/transcript-line.ts";
 
@@ -12,12 +15,17 @@ export interface Incomplete {
   readonly reason: string;
 }
 
-/** Yields the lines in the order they were stored; returns what could not be exported whole. */
+/**
+ * Yields the lines in the order they were stored; returns what could not be exported whole. Branches that the host left can
+ * be left out: some hosts delete them.
+ */
 export async function* exportTranscript(
   store: Store,
   conversation: ConversationId,
+  isWithBranches = true,
 ): AsyncGenerator<string, readonly Incomplete[]> {
   const incomplete: Incomplete[] = [];
+  const isTold = createRepetitions(store, conversation);
   const linesOf = (entry: Entry): readonly string[] => {
     const isLine = entry.isDamaged !== true || isJson(entry.raw);
     const reason = isLine ? damage : notRebuilt;
@@ -31,14 +39,54 @@ export async function* exportTranscript(
     const entries = (await store.entries(conversation, afterSeq, upto)).toReversed();
     for (const message of messages) {
       while ((entries.at(-1)?.afterSeq ?? Infinity) < message.seq) yield* entries.splice(-1).flatMap(linesOf);
+      afterSeq = message.seq;
+      if (message.aside === "branch" && !isWithBranches) continue;
+      if (await isTold(message)) continue;
       const { line, reason } = await exportMessage(store, message);
       if (reason !== "") incomplete.push({ subject: messageName(message.id), reason });
       if (line !== null) yield line;
-      afterSeq = message.seq;
     }
     yield* entries.toReversed().flatMap(linesOf);
     if (isLast) return incomplete;
   }
+}
+
+/**
+ * Whether a line of the host says what a message of the proxy says: the line is then exported alone, so that a transcript
+ * whose lines are all there comes back as it was. Each line stands for one message.
+ */
+function createRepetitions(store: Store, conversation: ConversationId): (message: Message) => Promise<boolean> {
+  let lines: Promise<Map<string, number>> | null = null;
+  const readLines = async (): Promise<Map<string, number>> => {
+    const counts = new Map<string, number>();
+    for (const { raw } of await store.entries(conversation, 0, Number.MAX_SAFE_INTEGER))
+      for (const piece of saidInLine(raw)) counts.set(piece, (counts.get(piece) ?? 0) + 1);
+    return counts;
+  };
+  return async (message) => {
+    if (!message.key.startsWith(heardPrefix)) return false;
+    const counts = await (lines ??= readLines());
+    const pieces = wordsOf((await restoreAvailable(store, message)).raw);
+    if (pieces.length === 0 || !pieces.every((piece) => (counts.get(piece) ?? 0) > 0)) return false;
+    for (const piece of pieces) counts.set(piece, (counts.get(piece) ?? 0) - 1);
+    return true;
+  };
+}
+
+/** Thoughts, too: they tell nothing apart, but must not be lost. */
+const wordsOf = (message: HostMessage): readonly string[] =>
+  saidIn(message)
+    .filter((said) => said.kind === "reasoning" || isTelling(said))
+    .map(comparable);
+
+/** Hosts write a message, or a block of one, as a line or into a field of it. What is not understood repeats nothing. */
+function saidInLine(line: string): readonly string[] {
+  if (!isJson(line)) return [];
+  const row = JSON.parse(line) as Json;
+  if (!isObject(row)) return [];
+  const { message, payload } = row;
+  const said = isObject(message) ? message : isObject(payload) ? payload : row;
+  return wordsOf(typeof said["role"] === "string" ? said : { role: "assistant", content: [said] });
 }
 
 const damage = "its stored text does not match its checksum";

@@ -7,18 +7,38 @@
 import { ingest, keyOf, type IngestDeps } from "./ingest.ts";
 import { restoreIfWhole } from "./large-content.ts";
 import { textOfMessage, type Incoming } from "../messages/codec.ts";
-import { noTranscript, readTranscriptLine, readTranscriptValue } from "../messages/transcript-line.ts";
-import type { TranscriptLine } from "../messages/transcript-line.ts";
-import type { Clock, Store } from "../model/store.ts";
+import {
+  createPlainReader,
+  noTranscript,
+  readTranscriptLine,
+  readTranscriptValue,
+} from "../messages/transcript-line.ts";
+import type { RowReader, SessionFacts, TranscriptLine } from "../messages/transcript-line.ts";
+import type { Clock, SessionIdentity, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json } from "../base/json.ts";
 import { forgottenMark, type Conversation, type Message } from "../model/types.ts";
 import { msToTimestamp, type Timestamp } from "../base/time.ts";
 
 /** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
-export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
+export type SourceLine = {
+  readonly position: number;
+  /** Where the line ends in its source; left out for one that is still being written. */
+  readonly end?: number;
+} & ({ readonly text: string } | { readonly value: Json });
+
+/** How a host writes its sessions. */
+export interface TranscriptFormat {
+  readonly createReader: () => RowReader;
+  /** Whose conversation it is; null if the rows do not say it. */
+  readonly identify: (session: SessionFacts) => SessionIdentity | null;
+}
 
 export interface ImportTarget {
+  /** Left out for a transcript of no particular host. */
+  readonly format?: TranscriptFormat;
+  /** The cursor after a line, from which a later import reads on. It is stored together with the lines. */
+  readonly cursorAt?: (end: number, position: number) => string;
   /** For a file that does not name its session; a number is added if another chat has that name. */
   readonly fallbackSessionId: string;
   /** Overrides the session named in the file. */
@@ -60,8 +80,10 @@ export async function importTranscript(
 ): Promise<ImportReport> {
   const { store } = deps;
   const now = deps.clock.now();
-  const recognised = await recogniseTranscript(source);
+  const { format } = target;
+  const recognised = format === undefined ? await recogniseTranscript(source) : { lines: source };
   if (recognised === null) return nothingImported;
+  const reader = (format?.createReader ?? createPlainReader)();
   const batches = new Batches(target.sessionId ?? null);
   const totals = { messages: 0, entries: 0, duplicates: 0 };
   const differing: { position: number; key: string }[] = [];
@@ -71,32 +93,38 @@ export async function importTranscript(
   const write = async (batch: readonly PlacedItem[]): Promise<void> => {
     if (batch.length === 0) return;
     const items = batch.map(({ item }) => item);
-    conversation ??= await openTarget(store, batches.sessionId, items, target);
-    const appended = await ingest(deps, conversation.id, items);
+    conversation ??= await openTarget(store, { named: batches.sessionId, facts: reader.session() }, items, target);
+    const { last } = batches;
+    const hostCursor = last?.end === undefined ? undefined : target.cursorAt?.(last.end, last.position);
+    const appended = await ingest(deps, conversation.id, items, hostCursor === undefined ? {} : { hostCursor });
     totals.messages += appended.messages.length;
     totals.entries += appended.entries;
     totals.duplicates += appended.duplicates;
     const differs = new Set(appended.differing);
     for (const { item, position } of batch)
-      if (differs.has(keyOf(item))) differing.push({ position, key: keyOf(item) });
+      if (differs.has(keyOf(item)) && !isHeader(item)) differing.push({ position, key: keyOf(item) });
     unindexed += appended.messages.length;
     if (unindexed < rowsPerIndexing) return;
     await store.index(rowsPerIndexing);
     unindexed = 0;
   };
 
-  for await (const line of recognised) {
-    const isFull = batches.add(line, readLine(line, now));
+  for await (const line of recognised.lines) {
+    const isFull = batches.add(line, readLine(line, now, reader));
     onProgress(line.position, totals.messages);
     if (isFull) await write(batches.take());
   }
   await write(batches.take());
   if (totals.messages > 0) await store.index(rowsPerIndexing);
-  return { conversation: await titled(store, conversation), ...totals, differing, malformed: batches.malformed };
+  const titledAs = await titled(store, conversation, reader.session().title);
+  return { conversation: titledAs, ...totals, differing, malformed: batches.malformed };
 }
 
-const readLine = ({ position, ...line }: SourceLine, now: Timestamp): TranscriptLine =>
-  "text" in line ? readTranscriptLine(line.text, position, now) : readTranscriptValue(line.value, position, now);
+const readLine = ({ position, ...line }: SourceLine, now: Timestamp, { read }: RowReader): TranscriptLine =>
+  "text" in line ? readTranscriptLine(line.text, position, now, read) : read(line.value, position, now);
+
+/** What a host says about a session may change while it goes on; the first that was stored stays. */
+const isHeader = (item: Incoming): boolean => item.kind === "entry" && item.entry.type === "session";
 
 interface PlacedItem {
   readonly item: Incoming;
@@ -107,24 +135,41 @@ interface PlacedItem {
 const linesLookedAt = 10_000;
 const charactersLookedAt = 32_000_000;
 
+export interface Recognised {
+  /** All lines of the transcript. */
+  readonly lines: AsyncIterable<SourceLine>;
+  /** Undefined for a transcript of no particular host. */
+  readonly format?: TranscriptFormat;
+}
+
 /**
- * Reads until the source is known to be a transcript, so that nothing needs to be created for another one. Returns all of
- * its lines; null if there are none. Throws `invalid` if it is not a transcript.
+ * Reads until the source is known to be a transcript, so that nothing needs to be created for another one. Null if it has
+ * no lines. Throws `invalid` if it is not a transcript. `formatOf` knows the rows that can only come from one host.
  */
 export async function recogniseTranscript(
   source: AsyncIterable<SourceLine>,
-): Promise<AsyncIterable<SourceLine> | null> {
+  formatOf: (row: Json) => TranscriptFormat | null = () => null,
+): Promise<Recognised | null> {
   const rest = source[Symbol.asyncIterator]();
   const seen: SourceLine[] = [];
+  let format: TranscriptFormat | null = null;
+  const reader: RowReader = {
+    ...createPlainReader(),
+    read(row, position, now) {
+      format = formatOf(row);
+      return readTranscriptValue(row, position, now);
+    },
+  };
   let lines = 0;
   let characters = 0;
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
     const line = next.value;
-    const read = readLine(line, msToTimestamp(0));
+    const read = readLine(line, msToTimestamp(0), reader);
     seen.push(line);
+    if (format !== null) return { lines: resumed(seen, rest), format };
     // A new session has a header, and perhaps no message yet.
     if (read.kind === "item" && (read.item.kind === "message" || read.item.entry.type === "session"))
-      return resumed(seen, rest);
+      return { lines: resumed(seen, rest) };
     if (read.kind !== "blank") lines += 1;
     characters += lengthOf(line);
     if (lines < linesLookedAt && characters < charactersLookedAt) continue;
@@ -154,6 +199,8 @@ const charactersPerBatch = 4_000_000;
 class Batches {
   readonly malformed: { position: number; reason: string }[] = [];
   sessionId: string | null;
+  /** The newest line that is complete. */
+  last: SourceLine | null = null;
   #items: PlacedItem[] = [];
   #characters = 0;
   #isTargetKnown: boolean;
@@ -165,6 +212,7 @@ class Batches {
 
   /** Whether the batch is full. */
   add(line: SourceLine, read: TranscriptLine): boolean {
+    if (line.end !== undefined) this.last = line;
     if (read.kind === "blank") return false;
     const { position } = line;
     if (read.kind === "malformed") this.malformed.push({ position, reason: read.reason });
@@ -197,11 +245,18 @@ class Batches {
  */
 async function openTarget(
   store: Store,
-  named: string | null,
+  { named, facts }: { readonly named: string | null; readonly facts: SessionFacts },
   start: readonly Incoming[],
   target: ImportTarget,
 ): Promise<Conversation> {
   const { sessionKey = null, agentId = null } = target;
+  const identity = target.sessionId === undefined ? (target.format?.identify(facts) ?? null) : null;
+  if (identity !== null)
+    return await store.open({
+      ...identity,
+      ...(sessionKey === null ? {} : { sessionKey }),
+      ...(agentId === null ? {} : { agentId }),
+    });
   for (let number = 1; ; number++) {
     const sessionId = named ?? (number === 1 ? target.fallbackSessionId : `${target.fallbackSessionId}-${number}`);
     const same = await store.openSession({ sessionId, sessionKey, agentId });
@@ -234,11 +289,16 @@ async function beginsLike(store: Store, { id }: Conversation, start: readonly In
 const titleLength = 80;
 
 /** The conversation after the import. Without a title, it gets the first thing its user said that is not a command. */
-async function titled(store: Store, opened: Conversation | null): Promise<Conversation | null> {
+export async function titled(
+  store: Store,
+  opened: Conversation | null,
+  given: string | null,
+): Promise<Conversation | null> {
   if (opened === null) return null;
-  if (opened.title === null) {
+  if (opened.title === null && given !== null) await store.setTitle(opened.id, firstLine(given, titleLength));
+  else if (opened.title === null) {
     for (const message of await store.messages({ conversation: opened.id, role: "user", limit: 10 })) {
-      const text = (await originalText(store, message)) ?? "";
+      const text = message.aside === "note" ? "" : ((await originalText(store, message)) ?? "");
       if (text.trim() === "" || text.startsWith("/")) continue;
       await store.setTitle(opened.id, firstLine(text, titleLength));
       break;

@@ -6,7 +6,15 @@
 
 import { checkMessage, messageFromStore, messageToStore, storableKey, stringAt } from "../messages/codec.ts";
 import type { HostMessage, Incoming } from "../messages/codec.ts";
-import { callFields, isBlockLabel, isMedia, isReasoning, looksLikeCall, resultFields } from "../messages/dialects.ts";
+import {
+  callFields,
+  isBlockLabel,
+  isMedia,
+  isReasoning,
+  isWrittenText,
+  looksLikeCall,
+  resultFields,
+} from "../messages/dialects.ts";
 import { LcmError } from "../base/errors.ts";
 import { previewFile } from "./file-preview.ts";
 import type { ConversationId, FileEncoding, FileId, Message, MovedContent, StoredFile } from "../model/types.ts";
@@ -185,7 +193,7 @@ function textsOf(found: FoundString, thresholdTokens: number, isUsers: boolean):
   // UTF-8 cannot encode half a surrogate pair, so such a text stays in the message.
   if (isEnough || !text.isWellFormed()) return large.map((file) => ({ ...common, ...file }));
   const mimeType = isJson ? "application/json" : stringOf(holder, ["media_type"]);
-  const isWritten = isUsers && (path.length === 1 || (path.length === 3 && holder["type"] === "text"));
+  const isWritten = isUsers && (path.length === 1 || (path.length === 3 && isWrittenText(holder)));
   const [from, to] = isWritten ? pasteIn(text) : [0, text.length];
   return [{ ...common, from, content: text.slice(from, to), name: isJson ? null : nameIn(holder), mimeType }];
 }

@@ -29,7 +29,7 @@ export async function planFixes(
     if (plan !== null) conversations.push(plan);
   }
   if (only !== null) return { conversations, orphans: { rows: 0, searchEntries: 0 } };
-  const integrity = await store.databaseFile?.integrity();
+  const integrity = await store.integrity();
   const rows = Object.values(integrity?.orphanedRows ?? {}).reduce((sum, each) => sum + each, 0);
   return { conversations, orphans: { rows, searchEntries: integrity?.orphanedSearchEntries ?? 0 } };
 }

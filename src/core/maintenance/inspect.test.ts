@@ -49,6 +49,8 @@ const sound: Skeleton = {
     sessionId: "s",
     sessionKey: null,
     agentId: null,
+    folder: null,
+    parentSessionId: null,
     active: true,
     hidden: false,
     title: null,

@@ -398,7 +398,7 @@ export async function examine(
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<Inspection> {
-  const integrity = only === null ? await store.databaseFile?.integrity() : undefined;
+  const integrity = only === null ? await store.integrity() : undefined;
   const findings: Finding[][] = integrity === undefined ? [] : [[...inspectFile(integrity)]];
   const checked = { conversations: 0, messages: 0, summaries: 0 };
   const all = await store.conversations({ includeHidden: true });

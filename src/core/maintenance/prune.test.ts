@@ -7,7 +7,6 @@ import { createHost, toAppendable, user } from "../../../test/support/scripted-h
 import { createLcm } from "../lcm.ts";
 import type { Lcm } from "../lcm.ts";
 import type { Conversation, ConversationId } from "../model/types.ts";
-import { databaseFileOf } from "../model/database-file.ts";
 import type { Store } from "../model/store.ts";
 import { choose } from "./prune.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -20,6 +19,8 @@ const talk = (id: number, more: Partial<Conversation> = {}): Conversation => ({
   sessionId: `session-${id}`,
   sessionKey: `agent:main:${id}`,
   agentId: "main",
+  folder: null,
+  parentSessionId: null,
   active: false,
   hidden: false,
   title: null,
@@ -183,7 +184,7 @@ describe("pruning", () => {
       assert.deepEqual(told, ["before"]);
       assert.equal(result?.archive?.path, join(folder, "old.db"));
       assert.equal(await store.conversation(one), null);
-      await databaseFileOf(store).merge(join(folder, "old.db"));
+      await store.merge(join(folder, "old.db"));
       assert.equal((await store.messages({ conversation: one }))[0]?.text, "hello from one");
     }),
   );
@@ -213,13 +214,9 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
         if (left-- > 0 && conversation !== undefined)
           await store.append(conversation.id, [toAppendable(host.says(user(`meanwhile ${left}`)))]);
       };
-      const databaseFile = databaseFileOf(store);
-      const archive: typeof databaseFile.archive = async (...args) => (
-        await meddle(),
-        await databaseFile.archive(...args)
-      );
+      const archive: Store["archive"] = async (...args) => (await meddle(), await store.archive(...args));
       const remove: Store["remove"] = async (plan) => (await meddle(), await store.remove(plan));
-      return { ...store, ...(method === "remove" ? { remove } : { databaseFile: { ...databaseFile, archive } }) };
+      return { ...store, ...(method === "remove" ? { remove } : { archive }) };
     };
 
   for (const method of ["archive", "remove"] as const) {
@@ -238,7 +235,7 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
           assert.deepEqual(plans, [4, 5]);
           assert.equal(result?.plan.totals.messages, 5);
           assert.equal((await store.status()).conversations, 0);
-          assert.equal((await databaseFileOf(store).merge(join(folder, "old.db"))).messages, 5);
+          assert.equal((await store.merge(join(folder, "old.db"))).messages, 5);
         },
         meddling(method, 2, "two"),
       ),

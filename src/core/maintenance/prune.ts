@@ -1,7 +1,6 @@
 /** Plans and applies a prune: selects old conversations, archives them if requested, and deletes them. */
 
 import type { Archived, Extent, Removed, Written } from "../model/changes.ts";
-import { databaseFileOf } from "../model/database-file.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Conversation, ConversationId, Totals } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
@@ -141,7 +140,7 @@ export async function prune(
     const ids = going.map(({ conversation }) => conversation);
     // `remove` checks the revisions, so the archive contains exactly what is deleted. An archive of a stale plan is our
     // own, and is overwritten.
-    if (to !== undefined) archive = await databaseFileOf(store).archive(ids, to, archive !== null);
+    if (to !== undefined) archive = await store.archive(ids, to, archive !== null);
     if (plan === planned) await beforeDeleting?.();
     return await store.remove(going);
   };

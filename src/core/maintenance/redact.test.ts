@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { messageFromStore, messageToStore, textOfParts } from "../messages/codec.ts";
+import { entryFromStore, messageFromStore, messageToStore, textOfParts } from "../messages/codec.ts";
 import {
   forgetMessage,
   escapedForms,
@@ -14,6 +14,7 @@ import {
   redactText,
   redactTitle,
 } from "./redact.ts";
+import type { MessageOrigin } from "../messages/codec.ts";
 import type { ConversationId, Message, MessageId } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -22,8 +23,9 @@ import type { Timestamp } from "../base/time.ts";
 
 const at = "2026-01-01T00:00:00.000Z" as Timestamp;
 
-function stored(raw: JsonObject): Message {
-  const message = messageToStore(raw, { key: "k", at, entry: { type: "message", id: "k", note: "n", message: raw } });
+function stored(raw: JsonObject, more: Pick<MessageOrigin, "entry" | "hole"> = {}): Message {
+  const entry = { type: "message", id: "k", note: "n", message: raw };
+  const message = messageToStore(raw, { key: "k", at, entry, ...more });
   return {
     ...message,
     id: 1 as MessageId,
@@ -223,5 +225,27 @@ describe("forgetting", () => {
     assert.equal(redactTitle("one two three", "one\n two"), `${forgottenMark} three`);
     assert.equal(redactTitle("the other day…", "keyword"), "the other day…");
     assert.equal(redactTitle("a b c", "a   "), "a b c");
+  });
+});
+
+describe("the line of another host", () => {
+  const secret = "hunter2hunter2";
+  const item = { type: "function_call", call_id: "c", name: "login", arguments: `{"password":"${secret}"}` };
+  const row = { timestamp: at, ordinal: 3, type: "response_item", payload: item, echo: { of: secret } };
+  const hole = { field: "payload", holds: "block" } as const;
+  const message = stored({ role: "assistant", content: [item] }, { entry: row, hole });
+
+  it("loses a secret wherever it has it, and stays a line", () => {
+    const left = redactMessage(message, secret);
+    const line = entryFromStore({ ...message, ...left });
+    assert.doesNotMatch(JSON.stringify(line), /hunter2/);
+    assert.deepEqual([line["ordinal"], (line["payload"] as JsonObject)["call_id"]], [3, "c"]);
+  });
+
+  it("keeps its place when its message is forgotten", () => {
+    const left = forgetMessage(message);
+    const line = entryFromStore({ ...message, ...left });
+    assert.doesNotMatch(JSON.stringify(line), /hunter2/);
+    assert.deepEqual(Object.keys(line).toSorted(), ["ordinal", "payload", "timestamp", "type"]);
   });
 });

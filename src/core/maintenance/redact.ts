@@ -7,7 +7,7 @@
 import { dialectWords, resultFields } from "../messages/dialects.ts";
 import { estimateMessageTokens, isSealed, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
 import { firstLine } from "../base/excerpt.ts";
-import { isObject, isTooDeep, type Json, type JsonObject } from "../base/json.ts";
+import { isObject, isTooDeep, jsonText, parseObject, type Json, type JsonObject } from "../base/json.ts";
 import { forgottenMark, type Message, type MovedContent, type Part } from "../model/types.ts";
 
 export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
@@ -15,12 +15,19 @@ export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" |
 /** Removes the content of a message and keeps its place. */
 export function forgetMessage(message: Message): Redacted {
   const envelope = keptFields(message.envelope, tieFields);
-  const isShort = isShortEntry(message.entry);
-  const entry = isShort ? {} : keptFields(message.entry, placeFields);
   return onlyMark(
     { role: message.role, ...envelope },
-    isShort ? message.entry : JSON.stringify({ ...entry, message: null }),
+    isShortEntry(message.entry) ? message.entry : placeOfEntry(message.entry ?? ""),
   );
+}
+
+/** A line without its message and everything else that says something. */
+function placeOfEntry(entry: string): string {
+  const { row, field, holds } = parseObject(entry);
+  if (!isObject(row)) return JSON.stringify({ ...keptFields(entry, placeFields), message: null });
+  const place = keptFields(jsonText(row), placeFields);
+  if (typeof field !== "string") return JSON.stringify({ row: { ...place, forgotten: forgottenMark } });
+  return JSON.stringify({ row: { ...place, [field]: null }, field, holds });
 }
 
 /**
@@ -71,7 +78,8 @@ const isShortEntry = (entry: string | null): boolean => entry === null || !entry
 
 /** Fields that stay: those that link a message to others, and those of its transcript line. */
 const tieFields = ["role", ...resultFields(), "timestamp"];
-const placeFields = "type id parentId timestamp".split(" ");
+const placeFields =
+  "type id parentId timestamp uuid parentUuid logicalParentUuid sessionId agentId isSidechain ordinal".split(" ");
 
 function keptFields(json: string | null, fields: readonly string[]): JsonObject {
   const value: Json = json === null ? {} : JSON.parse(json);

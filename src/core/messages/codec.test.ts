@@ -12,6 +12,8 @@ import {
 import { isMedia } from "./dialects.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import type { EntryHole } from "./codec.ts";
+import { findStanding } from "./standing.ts";
 import type { Timestamp } from "../base/time.ts";
 
 const origin = { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp };
@@ -168,6 +170,47 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     assert.equal(JSON.stringify(entryFromStore({ parentKey: null, ...stored })), JSON.stringify(broken));
     assert.ok(stored.key.isWellFormed() && stored.key !== messageToStore(message, { ...origin, key: "\ud801" }).key);
     assert.equal(messageToStore(message, { ...origin, parentKey: "p", entry: lines[1] ?? {} }).entry, "yipt-7m");
+  });
+});
+
+describe("a line that holds its message in another field", () => {
+  const item = { type: "function_call", call_id: "c", name: "ls", arguments: "{}" };
+  const parts = [{ type: "text", text: "the heron", id: "p" }];
+  const said = { role: "user", content: parts };
+  const lines: readonly (readonly [JsonObject, JsonObject, EntryHole | null])[] = [
+    [{ at: 1, payload: said, more: [] }, said, { field: "payload", holds: "message" }],
+    [
+      { payload: item, ordinal: 3 },
+      { role: "assistant", content: [item] },
+      { field: "payload", holds: "block" },
+    ],
+    [{ info: { role: "user" }, parts }, said, { field: "parts", holds: "content" }],
+    [{ text: "the heron", sender: "human" }, said, null],
+  ];
+
+  it("is written back equal, with its fields in their order", () => {
+    for (const [entry, message, hole] of lines) {
+      const stored = messageToStore(message, { ...origin, entry, hole });
+      assert.equal(JSON.stringify(entryFromStore({ parentKey: null, ...stored })), JSON.stringify(entry));
+    }
+  });
+
+  it("has no words of the message in its stored form", () => {
+    for (const [entry, message, hole] of lines.slice(0, 3)) {
+      const stored = messageToStore(message, { ...origin, entry, hole });
+      assert.doesNotMatch(stored.entry ?? "", /heron|"ls"/);
+    }
+  });
+});
+
+describe("a standing instruction", () => {
+  it("is the user's own, not one that a host or a tool's output gives in the user's name", () => {
+    const text = "Always answer in German.";
+    const standing = (content: Json) => findStanding(messageToStore({ role: "user", content }, origin));
+    assert.notEqual(standing(text), null);
+    assert.notEqual(standing([{ type: "input_text", text }]), null);
+    assert.equal(standing([{ type: "text", text, synthetic: true }]), null);
+    assert.equal(standing([{ type: "tool_result", tool_use_id: "t", content: text }]), null);
   });
 });
 

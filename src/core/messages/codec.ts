@@ -12,20 +12,23 @@ import type { Aside, Message, MovedContent, NewEntry, NewMessage, Part, PartType
 import { estimateTokens } from "../base/tokens.ts";
 import { isObject, isTooDeep, jsonText, parseObject, type Json, type JsonObject } from "../base/json.ts";
 import {
+  answeredCallOf,
   callBeside,
   callFields,
+  callOfBlock,
   inputFieldOf,
   isMedia,
   isResultBlock,
+  isSilentBlock,
   isToolRole,
   mayHoldMedia,
   pi,
   reasoningFieldOf,
+  resultContentOf,
   resultOfBlock,
 } from "./dialects.ts";
-import type { CallsBeside } from "./dialects.ts";
+import type { AnsweredCall, CallsBeside } from "./dialects.ts";
 import { isTimestamp, parseTimestamp, type Timestamp } from "../base/time.ts";
-import { findStanding } from "./standing.ts";
 
 /** A message in the form of the host: a role, and any other fields. */
 export type HostMessage = JsonObject;
@@ -35,9 +38,17 @@ export interface MessageOrigin {
   readonly key: string;
   readonly at: Timestamp;
   readonly parentKey?: string | null;
-  /** The transcript line around the message, with `message` still in it. */
+  /** The transcript line around the message, with the message still in it. */
   readonly entry?: JsonObject;
+  /** Where the message is in its line; in the field `message` if left out. Null if it is not there in this form. */
+  readonly hole?: EntryHole | null;
   readonly aside?: Aside;
+}
+
+/** A field of a line that holds a message, the only block of its content, or all of its content. */
+export interface EntryHole {
+  readonly field: string;
+  readonly holds: "message" | "block" | "content";
 }
 
 /** One item of a transcript on its way in: a host's message, or a line that is not a message. */
@@ -49,9 +60,8 @@ export type Incoming =
 export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
   checkMessage(raw, origin);
   const parts = partsOf(raw);
-  const { at, aside, entry, parentKey } = origin;
+  const { at, aside, entry, parentKey, hole: where } = origin;
   const role = roleOf(raw.role);
-  const standing = raw.role === "user" ? findStanding({ role, parts }) : null;
   const place = {
     key: storableKey(origin.key),
     at,
@@ -63,9 +73,8 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     parts,
     tokens: estimateMessageTokens(parts),
     envelope: parts === sealedParts ? JSON.stringify([jsonText(raw)]) : envelopeOf(raw, role, at),
-    entry: entry === undefined ? null : shortenEntry(entry, place),
+    entry: entry === undefined ? null : where === undefined ? shortenEntry(entry, place) : holedEntry(entry, where),
     ...(aside === undefined ? {} : { aside }),
-    ...(standing === null ? {} : { standing }),
   };
 }
 
@@ -207,8 +216,12 @@ function letterOf(field: string, value: Json | undefined, known: Known): string 
   return isTime ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
 }
 
+/** Has no field `message`, unlike a line that is stored as JSON with a hole there. */
+const holedEntry = (entry: JsonObject, hole: EntryHole | null): string =>
+  jsonText(hole === null ? { row: entry } : { row: { ...entry, [hole.field]: null }, ...hole });
+
 function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObject {
-  if (entry.startsWith("{")) return { ...parseObject(entry), message };
+  if (entry.startsWith("{")) return fillEntry(parseObject(entry), message);
   const fields = (entry.match(/[yinpm]|t-?\d+/g) ?? []).map((letter): readonly [string, Json] => {
     if (letter === "m") return ["message", message];
     const [, field, valueIn] = letters.find(([each]) => each === letter) ?? [];
@@ -216,6 +229,16 @@ function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObj
     return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
   });
   return Object.fromEntries(fields);
+}
+
+function fillEntry(entry: JsonObject, message: JsonObject): JsonObject {
+  const { row, field, holds } = entry;
+  if ("message" in entry || !isObject(row)) return { ...entry, message };
+  if (typeof field !== "string") return row;
+  const content = message["content"] ?? null;
+  // The content of a forgotten message is a text.
+  const filling = Array.isArray(content) ? (holds === "block" ? content[0] : content) : content;
+  return { ...row, [field]: holds === "message" ? message : filling };
 }
 
 function contentToParts(content: Json | undefined): readonly Part[] {
@@ -253,7 +276,11 @@ function blockToPart(block: Json): Part {
   const { text } = block;
   const reasoning = reasoningFieldOf(block);
   const thought = reasoning === undefined ? undefined : block[reasoning];
-  if (reasoning !== undefined && typeof thought === "string") return reasoningPart(block, reasoning, thought);
+  if (reasoning !== undefined)
+    return typeof thought === "string" ? reasoningPart(block, reasoning, thought) : whole("reasoning", block, null);
+  if (isSilentBlock(block)) return { ...whole("agent", block, null), kept: "" };
+  const answered = answeredCallOf(block);
+  if (answered !== null) return answeredCallPart(block, answered);
   const input = inputFieldOf(block);
   if (input !== undefined) return toolCallPart(block, input);
   if (isResultBlock(block)) return toolResultPart(block);
@@ -278,21 +305,32 @@ function reasoningPart(block: JsonObject, field: string, kept: string): Part {
   return { ...emptyPart, type: "reasoning", kept, metadata };
 }
 
-/** The text of a call is `name {arguments}`, for search and summaries; decoding parses it. */
+/**
+ * The text of a call is `name {arguments}`, for search and summaries; decoding parses it. Arguments that were given as text
+ * leave an empty text in their place.
+ */
 function toolCallPart(block: JsonObject, field: string): Part {
-  const { id, name } = block;
+  const { id, name = "" } = callOfBlock(block) ?? {};
   const input = block[field];
-  if (typeof id !== "string" || typeof name !== "string" || !isObject(input)) return whole("tool", block, null);
-  const text = `${name} ${JSON.stringify(input)}`;
+  const isText = typeof input === "string";
+  if (id === undefined || name === "" || !(isText || isObject(input))) return whole("tool", block, null);
+  const text = `${name} ${isText ? input : JSON.stringify(input)}`;
   const part = { ...emptyPart, type: "tool", toolCallId: id, toolName: name } as const;
   if (!isStorable(text) || !isStorable(id))
     return { ...whole("tool", block, storable(text)), toolName: storable(name) };
   const isPlain = block["type"] === pi.callBlock.type && Object.keys(block).join() === "type,id,name,arguments";
-  return { ...part, text, metadata: isPlain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
+  const rest = { ...block, [field]: isText ? "" : null };
+  return { ...part, text, metadata: isPlain && !isText ? null : JSON.stringify({ rest }) };
+}
+
+/** The text is `name {arguments}`, then the output. */
+function answeredCallPart(block: JsonObject, { id, name, input, output }: AnsweredCall): Part {
+  const part = whole("tool", block, `${name} ${JSON.stringify(input)}\n${output}`);
+  return isStorable(id) ? { ...part, toolCallId: id, toolName: storable(name) } : part;
 }
 
 function toolResultPart(block: JsonObject): Part {
-  const { content } = block;
+  const content = resultContentOf(block);
   const id = resultOfBlock(block)?.id;
   const text =
     typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
@@ -351,8 +389,10 @@ function partToBlock(part: Part): Json {
   const text = part.text ?? part.kept ?? "";
   switch (part.type) {
     case "tool": {
-      const input: Json = JSON.parse(text.slice((part.toolName ?? "").length + 1));
-      if (isObject(rest)) return { ...rest, [inputFieldOf(rest) ?? "input"]: input };
+      const given = text.slice((part.toolName ?? "").length + 1);
+      const field = isObject(rest) ? (inputFieldOf(rest) ?? "input") : "";
+      const input: Json = isObject(rest) && rest[field] === "" ? given : JSON.parse(given);
+      if (isObject(rest)) return { ...rest, [field]: input };
       return { type: pi.callBlock.type, id: part.toolCallId, name: part.toolName, [pi.callBlock.input]: input };
     }
     case "reasoning":
@@ -384,9 +424,10 @@ export function estimateMessageTokens(parts: readonly Part[]): number {
 
 /** Counts media among the blocks inside a block, such as a tool result. */
 function mediaInside(block: Json): number {
-  if (!isObject(block) || !Array.isArray(block["content"])) return 0;
+  const content = isObject(block) ? resultContentOf(block) : null;
+  if (!Array.isArray(content)) return 0;
   let count = 0;
-  for (const inner of block["content"]) count += isMedia(inner) ? 1 : mediaInside(inner);
+  for (const inner of content) count += isMedia(inner) ? 1 : mediaInside(inner);
   return count;
 }
 

@@ -30,12 +30,18 @@ const madeUp: readonly Dialect[] = [
 ];
 for (const dialect of madeUp) addDialect(dialect);
 
-function calling({ callBlock, callsBeside, reasoning }: Dialect, id: string, name = "read"): HostMessage {
+const toolOf = ({ callBlock }: Dialect): string => callBlock?.tool ?? "read";
+
+function calling(dialect: Dialect, id: string): HostMessage {
+  const { callBlock, callsBeside, reasoning } = dialect;
+  const name = toolOf(dialect);
   const thought = reasoning === undefined ? [] : [{ type: reasoning.type, [reasoning.text]: "let me look" }];
   const said: readonly Json[] = [...thought, { type: "text", text: "one moment" }];
   const args = { path: "notes.md" };
-  if (callBlock !== undefined)
-    return { role: "assistant", content: [...said, { type: callBlock.type, id, name, [callBlock.input]: args }] };
+  if (callBlock !== undefined) {
+    const call = { type: callBlock.type, [callBlock.id ?? "id"]: id, name, [callBlock.input]: args };
+    return { role: "assistant", content: [...said, call] };
+  }
   assert.ok(callsBeside !== undefined, "a dialect has calls");
   const call = { id, [callsBeside.target]: { name, arguments: JSON.stringify(args) } };
   return { role: "assistant", content: said, [callsBeside.field]: [call] };
@@ -43,7 +49,8 @@ function calling({ callBlock, callsBeside, reasoning }: Dialect, id: string, nam
 
 function answering(dialect: Dialect, id: string, text: string): HostMessage {
   const result: JsonObject = resultTo({ id, name: "read", dialect }, { content: [{ type: "text", text }] });
-  return dialect.resultBlock === undefined ? result : { role: "user", content: [result] };
+  const { resultBlock } = dialect;
+  return resultBlock === undefined ? result : { role: resultBlock.role ?? "user", content: [result] };
 }
 
 const at = msToTimestamp(0);
@@ -54,7 +61,13 @@ function stored(raw: HostMessage, seq: number): Message {
   return { ...message, ...place, parts, text: textOfParts(parts) } as unknown as Message;
 }
 
-for (const dialect of dialects) {
+/** Bare text as blocks: a result may have either. */
+const inBlocks = (raw: HostMessage | undefined): Json =>
+  JSON.parse(
+    JSON.stringify(raw ?? null).replaceAll(/"(content|output)":("[^"]*")/g, '"$1":[{"type":"text","text":$2}]'),
+  );
+
+for (const dialect of dialects.filter(({ answeredCall }) => answeredCall === undefined)) {
   describe(`the dialect ${dialect.name}`, () => {
     const call = calling(dialect, "c1");
     const result = answering(dialect, "c1", "the heron is grey");
@@ -63,13 +76,13 @@ for (const dialect of dialects) {
       for (const raw of [call, result]) assert.deepEqual(messageFromStore(stored(raw, 1)), raw);
       const said = stored(call, 1);
       const part = said.parts.find(({ type }) => type === "tool");
-      assert.deepEqual([part?.toolName, part?.toolCallId], ["read", "c1"]);
-      assert.match(said.text, /read \{"path":"notes.md"\}/);
+      assert.deepEqual([part?.toolName, part?.toolCallId], [toolOf(dialect), "c1"]);
+      assert.match(said.text, /(read|shell) \{"path":"notes.md"\}/);
       assert.doesNotMatch(said.text, /let me look/, "reasoning is not part of the text");
     });
 
     it("ties the result to its call, so that no cut separates them", () => {
-      assert.deepEqual(callsOf(call), [{ id: "c1", name: "read", dialect }]);
+      assert.deepEqual(callsOf(call), [{ id: "c1", name: toolOf(dialect), dialect }]);
       assert.deepEqual(safeCuts([call, result].map(tiesOf)), [0, 2]);
     });
 
@@ -81,7 +94,7 @@ for (const dialect of dialects) {
           answering(other, "c1", "grey"),
         ]);
         assert.deepEqual([unanswered, loose], [[], 0], other.name);
-        assert.deepEqual(messages[1]?.message, answering(dialect, "c1", "grey"), other.name);
+        assert.deepEqual(inBlocks(messages[1]?.message), inBlocks(answering(dialect, "c1", "grey")), other.name);
       }
     });
 
@@ -96,7 +109,7 @@ for (const dialect of dialects) {
 
     it("presents a call and its result unchanged, and a call without an id as text", () => {
       for (const raw of [call, result]) assert.deepEqual(presentMessage(raw, ""), raw);
-      const nameless = JSON.parse(JSON.stringify(call).replaceAll('"id":"c1",', "")) as HostMessage;
+      const nameless = JSON.parse(JSON.stringify(call).replaceAll(/"(id|call_id)":"c1",/g, "")) as HostMessage;
       assert.deepEqual(callsOf(presentMessage(nameless, "") ?? assert.fail()), []);
     });
 
@@ -109,7 +122,70 @@ for (const dialect of dialects) {
 
     it("names the tool of a result in the source of a summary", () => {
       const [, passage] = messagePassages([stored(call, 1), stored(result, 2)], null);
-      assert.deepEqual(passage, { label: "[tool · read]", text: "the heron is grey", kind: "tool" });
+      assert.deepEqual(passage, { label: `[tool · ${toolOf(dialect)}]`, text: "the heron is grey", kind: "tool" });
     });
   });
 }
+
+describe("calls whose arguments are text", () => {
+  const item = (type: string, input: string, args: string): HostMessage => ({
+    role: "assistant",
+    content: [{ type, status: "completed", id: "fc_3", name: "exec", [input]: args, call_id: "c1" }],
+  });
+
+  it("are stored once and read back unchanged, valid JSON or not", () => {
+    for (const args of ['{"cmd":"cat a.txt"}', "{ broken", "", '{"cmd":"a\\u0000b"}', "a\0b"]) {
+      for (const raw of [item("function_call", "arguments", args), item("custom_tool_call", "input", args)])
+        assert.deepEqual(messageFromStore(stored(raw, 1)), raw);
+    }
+    const [part] = stored(item("function_call", "arguments", '{"cmd":"cat a.txt"}'), 1).parts;
+    assert.equal(part?.text, 'exec {"cmd":"cat a.txt"}');
+    assert.doesNotMatch(part.metadata ?? "", /cat a/);
+  });
+
+  it("are summarised by what matters in them", () => {
+    const [passage] = messagePassages([stored(item("function_call", "arguments", '{"cmd":"cat a.txt"}'), 1)], null);
+    assert.match(passage?.text ?? "", /^→ exec .*cat a\.txt/);
+  });
+});
+
+describe("reasoning that only its provider can read", () => {
+  it("is kept, and is neither said nor searched", () => {
+    const thought = { type: "reasoning", summary: [], encrypted_content: "gAAAA" };
+    const message = stored({ role: "assistant", content: [thought] }, 1);
+    assert.deepEqual(messageFromStore(message), { role: "assistant", content: [thought] });
+    assert.deepEqual([message.text, message.parts.map(({ type }) => type)], ["", ["reasoning"]]);
+  });
+});
+
+describe("a call and its result in one block", () => {
+  const block = (status: string, said: JsonObject): HostMessage => ({
+    role: "assistant",
+    content: [
+      { type: "step-start", id: "prt_1", snapshot: "c16894" },
+      { type: "text", text: "one moment", id: "prt_2" },
+      { type: "tool", callID: "c1", tool: "bash", state: { status, input: { command: "ls" }, ...said, title: "ls" } },
+      { type: "step-finish", id: "prt_3", reason: "tool-calls" },
+    ],
+  });
+  const done = block("completed", { output: "the heron is grey\n" });
+
+  it("is read back unchanged; its accounts are not part of the text", () => {
+    assert.deepEqual(messageFromStore(stored(done, 1)), done);
+    assert.equal(stored(done, 1).text, 'one moment\nbash {"command":"ls"}\nthe heron is grey\n');
+  });
+
+  it("needs no partner in a prompt", () => {
+    assert.deepEqual(tiesOf(done), { calls: [], answers: [] });
+    assert.deepEqual(pair([done]), { messages: [{ message: done, from: 0 }], unanswered: [], loose: 0 });
+    assert.deepEqual(presentMessage(done, ""), done);
+  });
+
+  it("is summarised as a call, then its result", () => {
+    const [said, result] = messagePassages([stored(done, 1)], null);
+    assert.match(said?.text ?? "", /^one moment\n→ bash ls/);
+    assert.deepEqual(result, { label: "[tool · bash]", text: "the heron is grey", kind: "tool" });
+    const [, failed] = messagePassages([stored(block("error", { error: "no such file" }), 1)], null);
+    assert.deepEqual(failed, { label: "[tool · bash · failed]", text: "no such file", kind: "tool" });
+  });
+});

@@ -10,16 +10,39 @@ import { isObject, type Json, type JsonObject } from "../base/json.ts";
 
 export interface Dialect {
   readonly name: string;
-  /** Calls are blocks of an assistant's content: `{ type, id, name, [input]: {…} }`. */
-  readonly callBlock?: { readonly type: string; readonly input: string };
+  /** Calls are blocks of an assistant's content: `{ type, [id], name, [input]: {…} or text }`. */
+  readonly callBlock?: CallBlock;
   /** Calls are listed beside the content: `{ [field]: [{ id, [target]: { name, arguments } }] }`. */
   readonly callsBeside?: { readonly field: string; readonly target: string };
   /** A result is a message: `{ role, [id], [name], content, [error] }`; `asBlocks` if its content must be blocks. */
   readonly resultMessage?: ResultMessage;
-  /** A result is a block of a user's message: `{ type, [id], content, [error] }`. */
-  readonly resultBlock?: { readonly type: string; readonly id: string; readonly error: string };
+  /** A result is a block: `{ type, [id], [content], [error] }`. */
+  readonly resultBlock?: ResultBlock;
+  /** A call and its result are one block: `{ type, [id], [name], state: { status, input, output or error } }`. */
+  readonly answeredCall?: { readonly type: string; readonly id: string; readonly name: string };
   /** Reasoning is a block: `{ type, [text] }`. */
   readonly reasoning?: { readonly type: string; readonly text: string };
+  /** Types of blocks in which a host keeps its accounts: nothing that anybody said. */
+  readonly silent?: readonly string[];
+}
+
+interface CallBlock {
+  readonly type: string;
+  readonly input: string;
+  /** `id` if left out. */
+  readonly id?: string;
+  /** The name of the tool, where a call does not say it. */
+  readonly tool?: string;
+}
+
+interface ResultBlock {
+  readonly type: string;
+  readonly id: string;
+  readonly error?: string;
+  /** The field with the result; `content` if left out. Any other field takes bare text. */
+  readonly content?: string;
+  /** Each result is a message of its own with this role. If left out, those of a step share a user's message. */
+  readonly role?: string;
 }
 
 interface ResultMessage {
@@ -53,24 +76,51 @@ const builtIn: readonly Dialect[] = [
     callsBeside: { field: "tool_calls", target: "function" },
     resultMessage: { role: "tool", id: "tool_call_id", asBlocks: false },
   },
+  // The items of OpenAI's responses, each in a message of its own: its only block is the item.
+  {
+    name: "responses",
+    callBlock: { type: "function_call", id: "call_id", input: "arguments" },
+    resultBlock: { type: "function_call_output", id: "call_id", content: "output", role: "tool" },
+  },
+  {
+    name: "responses, tools that take text",
+    callBlock: { type: "custom_tool_call", id: "call_id", input: "input" },
+    resultBlock: { type: "custom_tool_call_output", id: "call_id", content: "output", role: "tool" },
+  },
+  {
+    name: "responses, the provider's shell",
+    callBlock: { type: "local_shell_call", id: "call_id", input: "action", tool: "shell" },
+    resultBlock: { type: "function_call_output", id: "call_id", content: "output", role: "tool" },
+  },
+  {
+    name: "opencode",
+    answeredCall: { type: "tool", id: "callID", name: "tool" },
+    reasoning: { type: "reasoning", text: "text" },
+    silent: ["step-start", "step-finish", "snapshot", "patch", "compaction", "retry"],
+  },
 ];
 
 export const dialects: Dialect[] = [];
 const byCallType = new Map<string, Dialect>();
 const byResultType = new Map<string, Dialect>();
+const answeredByType = new Map<string, NonNullable<Dialect["answeredCall"]>>();
+const silentTypes = new Set<string>();
 const byResultRole = new Map<string, Dialect[]>();
 const reasoningByType = new Map<string, NonNullable<Dialect["reasoning"]>>();
 /** The fields of a message, other than its content, that can list calls. */
 export const callFields: CallsBeside[] = [];
 
 export function addDialect(dialect: Dialect): void {
-  const { callBlock, callsBeside, resultMessage, resultBlock, reasoning } = dialect;
+  const { callBlock, callsBeside, resultMessage, resultBlock, answeredCall, reasoning } = dialect;
   dialects.push(dialect);
   if (callBlock !== undefined) byCallType.set(callBlock.type, dialect);
   if (callsBeside !== undefined) callFields.push({ ...callsBeside, dialect });
   if (resultMessage !== undefined)
     byResultRole.set(resultMessage.role, [...(byResultRole.get(resultMessage.role) ?? []), dialect]);
-  if (resultBlock !== undefined) byResultType.set(resultBlock.type, dialect);
+  // Two dialects may share their results; then they belong to the first.
+  if (resultBlock !== undefined && !byResultType.has(resultBlock.type)) byResultType.set(resultBlock.type, dialect);
+  if (answeredCall !== undefined) answeredByType.set(answeredCall.type, answeredCall);
+  for (const type of dialect.silent ?? []) silentTypes.add(type);
   if (reasoning !== undefined) reasoningByType.set(reasoning.type, reasoning);
 }
 for (const dialect of builtIn) addDialect(dialect);
@@ -92,10 +142,38 @@ export const inputFieldOf = (block: JsonObject): string | undefined =>
 export const isCallBlock = (block: Json): boolean => isObject(block) && found(byCallType, block["type"]) !== undefined;
 
 export function callOfBlock(block: Json): HostCall | null {
-  if (!isObject(block) || typeof block["id"] !== "string") return null;
-  const dialect = found(byCallType, block["type"]);
-  return dialect === undefined ? null : { id: block["id"], name: textIn(block["name"]), dialect };
+  const dialect = isObject(block) ? found(byCallType, block["type"]) : undefined;
+  if (dialect?.callBlock === undefined || !isObject(block)) return null;
+  const { id: field = "id", tool } = dialect.callBlock;
+  const id = block[field];
+  return typeof id === "string" ? { id, name: tool ?? textIn(block["name"]), dialect } : null;
 }
+
+/** A call with its result in one block. It needs no pairing. */
+export interface AnsweredCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: Json;
+  readonly output: string;
+  readonly isFailed: boolean;
+}
+
+export function answeredCallOf(block: JsonObject): AnsweredCall | null {
+  const shape = found(answeredByType, block["type"]);
+  const { state } = block;
+  if (shape === undefined || !isObject(state)) return null;
+  const isFailed = state["status"] === "error";
+  const output = textIn(state[isFailed ? "error" : "output"]);
+  return {
+    id: textIn(block[shape.id]),
+    name: textIn(block[shape.name]),
+    input: state["input"] ?? {},
+    output,
+    isFailed,
+  };
+}
+
+export const isSilentBlock = ({ type }: JsonObject): boolean => typeof type === "string" && silentTypes.has(type);
 
 export interface CallsBeside extends NonNullable<Dialect["callsBeside"]> {
   readonly dialect: Dialect;
@@ -147,6 +225,10 @@ export function resultOfBlock(block: Json): HostResult | null {
   return typeof id === "string" ? { id, dialect, holder: block } : null;
 }
 
+/** What a result says, in whichever field its dialect has it. */
+export const resultContentOf = (holder: JsonObject): Json =>
+  holder[found(byResultType, holder["type"])?.resultBlock?.content ?? "content"] ?? "";
+
 const resultMessages = (): readonly ResultMessage[] => dialects.flatMap(({ resultMessage }) => resultMessage ?? []);
 
 /** The fields of a result's message that can name its tool. */
@@ -173,10 +255,14 @@ const defaultResult: ResultMessage = pi.resultMessage;
 
 /** A result in the dialect of its call. */
 export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): JsonObject {
-  const content = holder["content"] ?? "";
+  const content = resultContentOf(holder);
   const isError = isFailedResult(holder);
   const { resultBlock: block, resultMessage: shape = defaultResult } = dialect;
-  if (block !== undefined) return { type: block.type, [block.id]: id, content, [block.error]: isError };
+  if (block !== undefined) {
+    const said = block.content === undefined ? content : bareText(content);
+    const failed = block.error === undefined ? {} : { [block.error]: isError };
+    return { type: block.type, [block.id]: id, [block.content ?? "content"]: said, ...failed };
+  }
   return {
     role: shape.role,
     [shape.id]: id,
@@ -186,11 +272,22 @@ export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): J
   };
 }
 
+/** Blocks of text as one text; others stay as they are. */
+function bareText(content: Json): Json {
+  if (!Array.isArray(content)) return content;
+  const texts = content.map((block: Json) => (isObject(block) ? block["text"] : block));
+  return texts.every((text) => typeof text === "string") ? texts.join("\n") : content;
+}
+
 /** The blocks of a content, which may be bare text. */
 export const blocksOf = (content: Json | undefined): readonly Json[] => {
   if (Array.isArray(content)) return content;
   return typeof content === "string" && /\S/.test(content) ? [{ type: "text", text: content }] : [];
 };
+
+/** Whether somebody wrote the text of this block. OpenCode marks what it adds to a user's words itself. */
+export const isWrittenText = ({ type, synthetic }: JsonObject): boolean =>
+  (type === "text" || type === "input_text" || type === "output_text") && synthetic !== true;
 
 /** The field of a reasoning block that has the text; undefined for any other block. */
 export const reasoningFieldOf = ({ type }: JsonObject): string | undefined => found(reasoningByType, type)?.text;
@@ -206,13 +303,25 @@ export const isMedia = (block: Json): boolean =>
   typeof block["type"] === "string" &&
   /image|file|audio|document/.test(block["type"]);
 
+/** The data or the address of a picture or the like, whichever way a dialect writes it; null for any other block. */
+export function mediaDataOf(block: Json): string | null {
+  if (!isObject(block) || !isMedia(block)) return null;
+  const { source, image_url: linked, data, url } = block;
+  const inside = [source, linked].filter(isObject).flatMap((inner) => [inner["data"], inner["url"]]);
+  const found = [...inside, linked, data, url].find((value) => typeof value === "string");
+  return found?.replace(/^data:[^,]*;base64,/, "") ?? null;
+}
+
 /** A quick test that needs no parsing: false only if the part has no media. */
 export const mayHoldMedia = ({ metadata }: Part): boolean =>
   metadata !== null && /"type":"[^"]*(?:image|file|audio|document)/.test(metadata);
 
 /** Fields by which a block is known and tied to others; they are never shortened. */
 export const isBlockLabel = (field: string): boolean =>
-  /^(?:type|id|name)$/.test(field) || dialects.some(({ resultBlock }) => resultBlock?.id === field);
+  /^(?:type|id|name)$/.test(field) ||
+  dialects.some(({ callBlock, resultBlock, answeredCall }) =>
+    [callBlock?.id, resultBlock?.id, answeredCall?.id, answeredCall?.name].includes(field),
+  );
 
 /** The same for a message that is a result. */
 export const resultFields = (): readonly string[] =>
@@ -221,8 +330,9 @@ export const resultFields = (): readonly string[] =>
 /** Words without which a stored message could not be decoded. */
 export const dialectWords = (): readonly string[] =>
   dialects
-    .flatMap(({ callBlock, callsBeside, resultMessage, resultBlock, reasoning }) => [
+    .flatMap(({ callBlock, callsBeside, resultMessage, resultBlock, answeredCall, reasoning }) => [
       ...Object.values({ ...callBlock, field: callsBeside?.field, result: resultBlock?.type }),
+      ...Object.values({ ...answeredCall }),
       ...Object.values({ ...resultMessage }),
       ...Object.values({ ...reasoning }),
     ])

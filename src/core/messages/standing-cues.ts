@@ -27,6 +27,12 @@ const socialVerbs =
 const ownVerbs =
   "(?:use|bump|commit|push|deploy|merge|squash|rebase|run|test|write|name|tag|release|ship|review|format|lint|document|log|ask|" +
   "refund|reply|answer|send|store|pin|version|cherry-pick|branch|sign)";
+/** What may come before other cues: polite words, the end of a clause, and of whom something is said. */
+const polite = "(?:please |and |also |so |always )*";
+const afterClause = "[,;:.–—-] *(?:and |so |but |also )?(?:please )?";
+const afterMark = "(?:^|[.,;:] *)";
+const person =
+  "(?:I'?m|I am|(?:he|she|they|my \\w+|[A-Z]\\w+) (?:is|are)|\\w+'s) (?:also |very |severely |deathly |highly |a |strict |strictly )*";
 const languages =
   "(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|chinese|mandarin|japanese|korean|arabic|hindi|turkish|swedish|danish|norwegian|finnish|czech|greek|hebrew|ukrainian|plain english)";
 const diets =
@@ -35,7 +41,7 @@ const diets =
 const english = [
   // Orders with always and never.
   `^${opener}(?:always|never(?: ever)?) +${notOrdered}[a-z]+`,
-  `[,;:.–—-] *(?:and |so |but |also )?(?:please )?(?:always|never ever) +${notOrdered}[a-z]+`,
+  `${afterClause}(?:always|never ever) +${notOrdered}[a-z]+`,
   `\\b(?:please|you(?: should| must| have to| need to)|must|should|shall|make sure(?: you| to)?|be sure to|remember to|want you to|like you to) (?:always|never)(?! (?:have|happen|be(?:en)?|know|had))\\b`,
   `\\bwe (?:always|never) ${ownVerbs}\\b`,
   `\\b(?:is|are) (?:always|never) (?:${ownVerbs}e?d|refunded|allowed|ok(?:ay)?|acceptable)\\b`,
@@ -50,7 +56,7 @@ const english = [
 
 const englishAsked = [
   "\\b(?:from now on|from here on|from this point on|for all future|in all future|in (?:every|all) (?:future )?(?:answer|repl(?:y|ie)|response|message|commit)s?|until (?:i|further) (?:say|tell|notice)|unless i (?:say|tell|ask|explicitly)|as a (?:general )?rule[,:]|by default[,:]? (?:use|answer|write|assume|keep)|every time (?:you|i ask)|whenever (?:you(?! (?:need|want|feel|like|can|have|get|are))|i ask))\\b",
-  "(?:^|[.,;:] *)(?:going|moving) forward[,:]",
+  `${afterMark}(?:going|moving) forward[,:]`,
   "\\bin (?:the )?future,? (?:please|always|never|do not|don'?t|use|ask|write|keep)\\b",
   "\\bwithout (?:first )?(?:asking|checking with|telling|consulting)(?: me| us)?(?: first)?\\b(?!\\w)",
   "\\b(?:ask|check with|tell|warn) me (?:first|before)\\b",
@@ -65,17 +71,17 @@ const englishAsked = [
   // How to answer, write and address.
   `\\b(?:answer|reply|respond|write|speak|talk|chat|communicate)(?: to me| me| everything| back)?(?: only| always)? in (?:only )?${languages}\\b(?! class)`,
   "\\bkeep (?:your |all |the )?(?:answers?|repl(?:y|ies)|responses?|commits?|commit messages?|messages?|explanations?|functions?|files|PRs?|pull requests) (?:very |as )?(?:short|brief|small|concise|tiny|to the point|simple|focused)\\b",
-  "^(?:please |and |also |always )*use (?:tabs|spaces|(?:two|four|2|4) spaces|single quotes|double quotes|semicolons|no semicolons|metric|celsius|fahrenheit|kilomet(?:re|er)s|miles|(?:british|american|plain|simple) (?:english|spelling)|bullet points|emojis?|conventional commits|the 24|24-?hour|iso dates|snake_case|camelCase)\\b",
-  "^(?:please |and |also )*no (?:emojis?|em[- ]?dashes|comments|semicolons|bullet points|markdown|jargon|small talk|apologies|exclamation marks|console ?logs?|default exports|any)\\b(?! (?:on|from|yet|left|in the))",
+  `^${polite}use (?:tabs|spaces|(?:two|four|2|4) spaces|single quotes|double quotes|semicolons|no semicolons|metric|celsius|fahrenheit|kilomet(?:re|er)s|miles|(?:british|american|plain|simple) (?:english|spelling)|bullet points|emojis?|conventional commits|the 24|24-?hour|iso dates|snake_case|camelCase)\\b`,
+  `^${polite}no (?:emojis?|em[- ]?dashes|comments|semicolons|bullet points|markdown|jargon|small talk|apologies|exclamation marks|console ?logs?|default exports|any)\\b(?! (?:on|from|yet|left|in the))`,
   "\\b(?:call me|address me as|refer to me as) (?!(?:back|at|when|if|later|tomorrow|tonight|today|on|in|a|an|the|crazy|old|anytime|any|and|about|for|now|before|after|biased|again|paranoid|stupid|naive)\\b)[A-Za-z]",
   "\\bmy pronouns are\\b",
   // Facts that every later answer must respect.
-  `\\b(?:I'?m|I am|(?:he|she|they|my \\w+|[A-Z]\\w+) (?:is|are)|\\w+'s) (?:also |very |severely |deathly |highly |a |strict |strictly )*${diets}\\b`,
+  `\\b${person}${diets}\\b`,
   "\\b(?:I|he|she|they|we|my \\w+) (?:can'?t|cannot|can not|don'?t|do not|doesn'?t|must not|mustn'?t|never) (?:eat|drink|tolerate|have any)\\b",
   "\\bmust not (?:eat|drink|touch|get|be given)\\b",
   "\\b(?:have|has|with) an? (?:\\w+ )?allergy\\b|\\ballergy to\\b",
   // To be kept in mind.
-  "^(?:please |and |also |so )*(?:remember|keep in mind|bear in mind|note)(?:[:,]| that|:? that)? (?:I|we|my|our|you|always|never)\\b(?!'| (?:don't have|saw|told|said|mentioned|were|talked|asked|have|had))",
+  `^${polite}(?:remember|keep in mind|bear in mind|note)(?:[:,]| that|:? that)? (?:I|we|my|our|you|always|never)\\b(?!'| (?:don't have|saw|told|said|mentioned|were|talked|asked|have|had))`,
 ];
 
 const notSaid = "(?!(?:ich|er|sie|es|wir|das|du|man|der|die|ihr|was|wie|wo|da|so|und|aber|hier|dies\\w*|mein\\w*) )";
@@ -152,32 +158,37 @@ export const cues: readonly Cue[] = [
 
 // ── A quick look ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Every English cue, anywhere in a text: what depends on the rest of the sentence is left to the cue itself. */
-const anyEnglish = new RegExp(
-  [...english, ...englishAsked]
-    .map((source) =>
-      source
-        .replaceAll(notLocal, "")
-        .replaceAll(notThis, "")
-        .replaceAll(/(^|[|(:])\^/g, "$1"),
-    )
-    .join("|"),
-  "i",
+/** What comes before a cue's own words, and what depends on the rest of the sentence: left to the cue itself. */
+const around = [opener, polite, person, afterClause, afterMark, notLocal, notThis];
+
+/** Every English cue, at any word of a text. */
+const anyEnglish = [...english, ...englishAsked].map((source) =>
+  around.reduce((left, each) => left.replaceAll(each, ""), source).replace(/^\^|^\\b/, ""),
 );
 
-/** Words of which each German, French and Spanish cue needs one. */
-const anyOther = new RegExp(
-  "\\b(?:immer|nie|niemals|stets|jetzt|nun|sofort|weiteres|sprich|rede|lieber|nicht|keine?n?|toujours|jamais|plus|pas|moi|mieux|" +
-    "maintenant|ordre|sans|adelante|ahora|aviso|siempre|nunca|como|bebo|puedo|sin|deja|deje|vuelvas|ya no|recuerda|cuenta|" +
-    "ich (?:mag|will|möchte|hätte))\\b|" +
-    "\\b(?:ausschließlich|zukunft|grundsätzlich|antworte|schreib|bevorzuge|allergi|vegan|vegetari|diabeti|nenne? mich|nennen sie mich|" +
-    "duze mich|sieze|merke? |denke? |frag|rückfrage|zustimmung|erlaubnis|désormais|dorénavant|intoler|intolér|français|anglais|allemand|" +
-    "espagnol|italien|chinois|japonais|arrête|cesse|souviens|retiens|rappelle|prefer|prefiero|español|inglés|alemán|francés|" +
-    "italiano|chino|japonés|pregúnt|preguntar|merken|denk )|" +
-    "jamás|künftig|hör|avenir|préf|végétarien|végan|diabét|liaque|alérgic|celíac|llám|tuté|trátame|duze",
-  "i",
-);
+/** Words, or their beginnings, of which each German, French and Spanish cue needs one. */
+const anyOther =
+  "(?:immer|nie|niemals|stets|jetzt|nun|sofort|weiteres|sprich|rede|lieber|nicht|keine?n?|toujours|jamais|plus|pas|moi|mieux|" +
+  "maintenant|ordre|sans|adelante|ahora|aviso|siempre|nunca|como|bebo|puedo|sin|deja|deje|vuelvas|ya no|recuerda|cuenta|" +
+  "ich (?:mag|will|möchte|hätte))\\b|" +
+  "ausschließlich|zukunft|grundsätzlich|antworte|schreib|bevorzuge|allergi|vegan|vegetari|diabeti|nenne? mich|nennen sie mich|" +
+  "duze mich|sieze|merke? |denke? |frag|rückfrage|zustimmung|erlaubnis|désormais|dorénavant|intoler|intolér|français|anglais|allemand|" +
+  "espagnol|italien|chinois|japonais|arrête|cesse|souviens|retiens|rappelle|prefer|prefiero|español|inglés|alemán|francés|" +
+  "italiano|chino|japonés|pregúnt|preguntar|merken|" +
+  "jamás|künftig|hör|avenir|préf|végétarien|végan|diabét|c[oœ]e?liaque|alérgic|celíac|llám|tuté|trátame";
+
+/** One pattern that is tried only where a word begins: this is looked for in every message that a user sends. */
+const anyCue = new RegExp(`\\b(?:${[...anyEnglish, anyOther].join("|")})`, "i");
 
 /** False if no cue can be in a text, which most texts show at once. */
 export const mayHoldCue = (text: string): boolean =>
-  anyEnglish.test(text.replaceAll("’", "'")) || anyOther.test(text) || /[\u2e80-\uffef]/.test(text);
+  anyCue.test(text.replaceAll("’", "'")) || /[\u2e80-\uffef]/.test(text);
+
+/** Words of which a rule, or a lasting fact about the user, has one. Weaker than a cue: a model has named the message. */
+export const mayStand = new RegExp(
+  "\\b(?:always|never|nothing|nobody|only|must(?:n't)?|shouldn't|don't|do not|no longer|whenever|avoid|prefer|hates?|cannot|rule|" +
+    "make sure|immer|nie|niemals|nur|kein\\w*|soll\\w*|muss|bitte|toujours|jamais|seulement|ne|doit|dois|siempre|nunca|solo|sólo|debe\\w*|" +
+    "hay que|allerg\\w+|I(?:'m| am) (?:an?|not)|I (?:live|work)|[Ii]ch bin|je suis|soy)\\b|" +
+    "不要|不能|别|別|必须|必須|总是|永远|只|请|我(?:是|不)|ください|ないで|必ず|常に|だけ|私は|僕は",
+  "iu",
+);

@@ -8,7 +8,8 @@ import { findStanding, findWords, firstSentences, wordsMax } from "./standing.ts
 import { mayHoldCue } from "./standing-cues.ts";
 
 const at = "2026-11-18T09:00:00.000Z" as Timestamp;
-const standingIn = (content: Json, role = "user") => messageToStore({ role, content }, { key: "k", at }).standing;
+const standingIn = (content: Json, role = "user") =>
+  findStanding(messageToStore({ role, content }, { key: "k", at })) ?? undefined;
 
 const standing: Readonly<Record<string, readonly string[]>> = {
   English: [

@@ -7,7 +7,8 @@
 
 import type { Message, NewPin, Part, Role, Standing } from "../model/types.ts";
 import { isObject, parseObject } from "../base/json.ts";
-import { cues, mayHoldCue } from "./standing-cues.ts";
+import { isWrittenText } from "./dialects.ts";
+import { cues, mayHoldCue, mayStand } from "./standing-cues.ts";
 
 /** Most sentences and characters of one message that are pinned. */
 const sentencesMax = 3;
@@ -26,7 +27,8 @@ export function findStanding(message: { readonly role: Role; readonly parts: rea
   const found: string[] = [];
   const reasons: string[] = [];
   for (const { from, to } of sentencesOf(own)) {
-    const at = findCue(own.slice(from, to));
+    const words = own.slice(from, to);
+    const at = mayHoldCue(words) ? findCue(words) : null;
     if (at === null) continue;
     found.push(cutAround(text.slice(from, to), at));
     reasons.push(at.words);
@@ -40,7 +42,7 @@ export function findStanding(message: { readonly role: Role; readonly parts: rea
 function isPlainText({ type, metadata, toolCallId }: Part): boolean {
   if (type !== "text" || toolCallId !== null) return false;
   const rest = metadata === null ? { type } : parseObject(metadata)["rest"];
-  return isObject(rest) && rest["type"] === "text";
+  return isObject(rest) && isWrittenText(rest);
 }
 
 /** What cues find in these messages. Those that were stored before there were pins get theirs when they are folded. */
@@ -102,6 +104,26 @@ export function firstSentences(message: Message): string | null {
   }
   return last === null ? null : text.slice(from, Math.min(last.to, from + wordsMax)).toWellFormed();
 }
+
+/** Sentences of one message that a model can have pinned. */
+const namedSentencesMax = 2;
+
+/**
+ * What a model that names a message can have pinned of it: what cues find, else sentences that may be a rule or say
+ * something about the user. Questions and mere news are neither, whatever a text in the conversation made the model say.
+ */
+export function findNamed(message: Message): string | null {
+  const text = ownText(message);
+  if (text === null) return null;
+  const own = blankOthers(text);
+  const kept = sentencesOf(own)
+    .filter(({ from, to }) => mayStand.test(own.slice(from, to)) && !isQuestion.test(own.slice(from, to)))
+    .slice(0, namedSentencesMax)
+    .map(({ from, to }) => cutAround(text.slice(from, to), { from: 0, to: 1 }));
+  return findStanding(message)?.words ?? (kept.length === 0 ? null : joinWords(kept));
+}
+
+const isQuestion = /[?？]\W*$/;
 
 /** Heartbeats, scheduled prompts, notices of the host, compactions, commands and messages of other agents. */
 const byProgram =
@@ -190,7 +212,7 @@ interface Found extends Span {
 }
 
 function findCue(own: string): Found | null {
-  const isAsked = /[?？]\W*$/.test(own);
+  const isAsked = isQuestion.test(own);
   const plain = own.replaceAll("’", "'");
   for (const { pattern, asked } of cues) {
     if (isAsked && !asked) continue;

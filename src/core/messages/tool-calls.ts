@@ -6,7 +6,7 @@
 
 import type { HostMessage } from "./codec.ts";
 import type { Json } from "../base/json.ts";
-import { callBeside, callFields, callOfBlock, resultOfBlock, resultOfMessage } from "./dialects.ts";
+import { callBeside, callFields, callOfBlock, isResultRole, resultOfBlock, resultOfMessage } from "./dialects.ts";
 import type { HostCall, HostResult } from "./dialects.ts";
 
 /** The calls of a message, and the ids of the calls that it answers. */
@@ -37,7 +37,7 @@ const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(valu
 export function resultsOf(raw: HostMessage): readonly HostResult[] {
   const result = resultOfMessage(raw);
   if (result !== null) return [result];
-  if (raw["role"] !== "user") return none;
+  if (raw["role"] !== "user" && !isResultRole(raw["role"])) return none;
   return listOf(raw["content"])
     .map(resultOfBlock)
     .filter((found) => found !== null);

@@ -17,11 +17,46 @@ export type TranscriptLine =
   /** Not JSON, or not an object. The rest of the file is still read. */
   | { readonly kind: "malformed"; readonly reason: string };
 
-/** `position` counts from 1, and is the key of a line without an id. */
-export function readTranscriptLine(line: string, position: number, now: Timestamp): TranscriptLine {
+/** What the rows of a session say about it; null where they say nothing. */
+export interface SessionFacts {
+  readonly id: string | null;
+  /** Its working folder. */
+  readonly folder: string | null;
+  /** The session that started it. */
+  readonly parentSessionId: string | null;
+  readonly title: string | null;
+}
+
+/** Reads the rows of one session, in their order. `position` counts from 1, and is the key of a row without an id. */
+export interface RowReader {
+  readonly read: (row: Json, position: number, now: Timestamp) => TranscriptLine;
+  /** According to the rows read so far. */
+  readonly session: () => SessionFacts;
+}
+
+/** For transcripts of the library's users, of OpenClaw, and plain chats. */
+export function createPlainReader(): RowReader {
+  let session: SessionFacts = { id: null, folder: null, parentSessionId: null, title: null };
+  return {
+    session: () => session,
+    read(row, position, now) {
+      const read = readTranscriptValue(row, position, now);
+      if (read.kind === "item" && session.id === null) session = { ...session, id: read.sessionId };
+      return read;
+    },
+  };
+}
+
+/** Reads a line of text with a reader of parsed rows. */
+export function readTranscriptLine(
+  line: string,
+  position: number,
+  now: Timestamp,
+  read: RowReader["read"] = readTranscriptValue,
+): TranscriptLine {
   if (line.trim() === "") return { kind: "blank" };
   try {
-    return readTranscriptValue(JSON.parse(line) as Json, position, now);
+    return read(JSON.parse(line) as Json, position, now);
   } catch (error) {
     if (error instanceof SyntaxError) return { kind: "malformed", reason: error.message };
     throw error;
@@ -63,11 +98,13 @@ const isMessage = (value: Json | undefined): value is JsonObject =>
 const keyOf = (value: JsonObject, position: number): string => {
   const id = value["id"];
   if (typeof id === "number") return String(id);
-  return typeof id === "string" && id !== "" ? keyOfId(id) : `@${position}`;
+  return typeof id === "string" && id !== "" ? keyOfId(id) : keyOfPosition(position);
 };
 
+export const keyOfPosition = (position: number): string => `@${position}`;
+
 /** Keys by position begin with one @, so an id that begins with @ gets another. */
-const keyOfId = (id: string): string => storableKey(id.replace(/^@/, "@@"));
+export const keyOfId = (id: string): string => storableKey(id.replace(/^@/, "@@"));
 
 /** An entry without `parentId` is not part of the tree; null marks the root. */
 const parentOf = (value: JsonObject): { parentKey?: string | null } => {
@@ -76,7 +113,7 @@ const parentOf = (value: JsonObject): { parentKey?: string | null } => {
   return typeof parent === "string" ? { parentKey: keyOfId(parent) } : {};
 };
 
-function timeOf(value: JsonObject): Timestamp | null {
+export function timeOf(value: JsonObject): Timestamp | null {
   const time = value["timestamp"] ?? value["created_at"];
   return typeof time === "string" || typeof time === "number" ? parseTimestamp(time) : null;
 }

@@ -3,7 +3,11 @@ import { getEventListeners } from "node:events";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { openSqlite } from "../../store/sqlite/store.ts";
+import { openSqlite, systemNow } from "../../store/sqlite/store.ts";
+import { freshLcms } from "../../../test/support/fresh-lcm.ts";
+import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
+import { createScriptedEmbedder } from "../../../test/support/scripted-embedder.ts";
+import { createLcm } from "../lcm.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { behaviours, createScriptedModel } from "../../../test/support/scripted-model.ts";
 import type { Behaviour } from "../../../test/support/scripted-model.ts";
@@ -15,11 +19,13 @@ import type { Clock, Completion, CompletionRequest, Model, Store } from "../mode
 import { builtInTemplates } from "../prompts/summary.ts";
 import { resolveSettings } from "../model/settings.ts";
 import type { Settings } from "../model/settings.ts";
-import { meter, spendOf } from "./metering.ts";
+import { meter, meterEmbedder, spendOf } from "./metering.ts";
 import type { Spend } from "./metering.ts";
 import { summarize } from "../summarize/summarize.ts";
 import { msToTimestamp } from "../base/time.ts";
 import type { Timestamp } from "../base/time.ts";
+
+const onLcm = freshLcms("spend");
 
 interface Ground {
   readonly store: Store;
@@ -96,7 +102,11 @@ describe("guarantee 20: spend is bounded and visible", () => {
           inputTokens += completion.inputTokens;
           outputTokens += completion.outputTokens;
         } else failures++;
-        assert.deepEqual((await spend()).usage, { calls, failures, inputTokens, outputTokens, open: 0 }, behaviour);
+        assert.deepEqual(
+          (await spend()).usage,
+          { calls, failures, inputTokens, outputTokens, open: 0, embedCalls: 0, embedTokens: 0 },
+          behaviour,
+        );
         // So that the next is asked, whose credential is fine.
         if (behaviour === "unauthorized")
           await metered(behaving("good"), {}, { breaker: "ignored" }).complete(request());
@@ -416,5 +426,46 @@ describe("guarantee 21: provider trouble is classified by kind, never by its tex
     provider: "scripted",
     name: "one",
     complete: async () => await Promise.reject<Completion>(problem),
+  });
+});
+
+describe("guarantee 20, for embedding models", () => {
+  const far = { provider: "openai", model: "text-embedding-3-small" };
+  const asked = { texts: ["one two three", "four"], kind: "passage" } as const;
+
+  it("a call of a remote one is a row, and there is a ceiling, of which a tenth is left for questions", async () => {
+    await onLcm(async ({ store }) => {
+      const settings = resolveSettings({ env: {}, config: { embedCeilingCalls: 10 } }).values;
+      const scripted = createScriptedEmbedder([]);
+      const embedder = meterEmbedder({ store, clock: { now: systemNow }, settings }, { ...scripted, remote: far });
+      for (let call = 0; call < 9; call++) assert.equal((await embedder.embed(asked)).kind, "vectors");
+      const tenth = await embedder.embed(asked);
+      assert.deepEqual([tenth.kind, "refusal" in tenth && tenth.refusal], ["refused", "ceiling"]);
+      assert.equal((await embedder.embed({ ...asked, kind: "query" })).kind, "vectors");
+      assert.equal((await embedder.embed({ ...asked, kind: "query" })).kind, "refused");
+      assert.equal(scripted.asked.length, 10, "a refused call is not made");
+      const { calls, embedCalls, embedTokens } = await store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp);
+      assert.deepEqual([calls, embedCalls, embedTokens > 10], [0, 10, true]);
+    });
+  });
+
+  it("one on this machine costs nothing, and search goes on by words where the ceiling is reached", async () => {
+    await onLcm(async ({ store }) => {
+      const settings = resolveSettings({ env: {}, config: { embedCeilingCalls: 0 } }).values;
+      const { id } = await store.open({ sessionId: "s" });
+      const host = createHost("h");
+      host.says(user("the boat sank"));
+      await store.append(id, host.entries.map(toAppendable));
+      const local = createLcm({ store, clock: { now: systemNow }, settings, embedder: createScriptedEmbedder([]) });
+      assert.equal((await local.makeVectors()).outcome, "complete");
+      const embedder = { ...createScriptedEmbedder([]), remote: far };
+      const paid = createLcm({ store, clock: { now: systemNow }, settings, embedder });
+      const { outcome, problem } = await paid.makeVectors();
+      assert.equal(outcome, "failed");
+      assert.match(problem ?? "", /0 calls of embedding models since .* of 0 allowed/);
+      const { hits, caveats } = await paid.grep({ pattern: "boat", reach: { kind: "all", conversations: null } });
+      assert.deepEqual([hits.length, caveats.map(({ kind }) => kind)], [1, ["no_meaning"]]);
+      assert.equal((await store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp)).embedCalls, 0);
+    });
   });
 });

@@ -6,8 +6,11 @@
 
 import { beforeDeadline } from "../base/deadline.ts";
 import { errorText, LcmError } from "../base/errors.ts";
-import { refusals, tokensMax, type Refusal } from "../model/types.ts";
+import { refusals, tokensMax, type NewCall, type Refusal } from "../model/types.ts";
+import type { Embedder } from "../model/embedder.ts";
+import { estimateTokens } from "../base/tokens.ts";
 import type {
+  CallBounds,
   Clock,
   Completion,
   CompletionRequest,
@@ -30,13 +33,16 @@ const minuteMs = 60_000;
 /** Long enough that a wrong key costs few calls an hour, short enough that a corrected one is soon noticed. */
 const breakerMs = 10 * minuteMs;
 
+interface MeterOptions {
+  /** Ignored to try a credential that was just refused, for an operator who has corrected it. */
+  readonly breaker?: "heeded" | "ignored";
+}
+
 /**
  * Wraps a model so that its calls are recorded and limited. Never throws: trouble of the store is a refusal with
- * `ofStore`. A model that cannot be called at all is refused without a record. Ignore the breaker to try a credential
- * that was just refused, for an operator who has corrected it.
+ * `ofStore`. A model that cannot be called at all is refused without a record.
  */
-export function meter(deps: SpendDeps, model: Model, options: { readonly breaker?: "heeded" | "ignored" } = {}): Model {
-  const { store, clock, settings } = deps;
+export function meter(deps: SpendDeps, model: Model, options: MeterOptions = {}): Model {
   const { provider, name } = model;
   return {
     provider,
@@ -45,32 +51,75 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
       if (request.signal?.aborted === true) return cancelled;
       const obstacle = await within(request.signal, async () => (await model.check?.()) ?? null);
       if (obstacle !== null) return obstacle;
-      const begun = clock.now();
       const { conversation, purpose } = request;
-      const bounds = {
-        callsMax: settings.spendCeilingCalls,
-        windowSince: timeAfter(begun, -minuteMs * settings.spendWindowMinutes),
-        breakerSince: options.breaker === "ignored" ? null : timeAfter(begun, -breakerMs),
-      };
-      try {
-        const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
-        if (admission.kind === "refused") return admission;
+      const call = { conversation, purpose, provider, model: name };
+      return await recorded(deps, call, { ...options, callsMax: deps.settings.spendCeilingCalls }, async () => {
         const completion = await completeWithin(model, request);
-        const isText = completion.kind === "text";
-        await store.endCall(admission.id, {
-          inputTokens: isText ? completion.inputTokens : 0,
-          outputTokens: isText ? completion.outputTokens : 0,
-          result: isText ? "ok" : completion.refusal,
-          durationMs: elapsedMs(begun, clock.now()),
-        });
-        return completion;
-      } catch (error) {
-        // Only the store can throw here, and its trouble must not be taken for the provider's.
-        return error instanceof Error ? { ...refusedBy(error), ofStore: error } : refusedBy(error);
-      }
+        return { answer: completion, ...(completion.kind === "text" ? completion : nothingRead) };
+      });
     },
   };
 }
+
+const nothingRead = { inputTokens: 0, outputTokens: 0 };
+
+/** The same for an embedding model that is not on this machine. A tenth of the calls is left for questions. */
+export function meterEmbedder(deps: SpendDeps, embedder: Embedder, options: MeterOptions = {}): Embedder {
+  const { remote } = embedder;
+  if (remote === undefined) return embedder;
+  const most = deps.settings.embedCeilingCalls;
+  return {
+    ...embedder,
+    async embed(request) {
+      if (request.signal?.aborted === true) return cancelled;
+      const call = { conversation: null, purpose: "embed", ...remote } as const;
+      const callsMax = request.kind === "query" ? most : Math.floor(0.9 * most);
+      return await recorded(deps, call, { ...options, callsMax }, async () => {
+        const answer = await within(request.signal, async () => await embedder.embed(request));
+        const read = request.texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+        return { answer, ...nothingRead, ...(answer.kind === "refused" ? {} : { inputTokens: read }) };
+      });
+    },
+  };
+}
+
+interface Answered<A> {
+  readonly answer: A | Refused;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** Makes a call between its two records. Only the store can throw here: its trouble must not be taken for the provider's. */
+async function recorded<A extends { readonly kind: string }>(
+  { store, clock, settings }: SpendDeps,
+  call: NewCall,
+  { callsMax, breaker }: MeterOptions & Pick<CallBounds, "callsMax">,
+  work: () => Promise<Answered<A>>,
+): Promise<A | Refused> {
+  const begun = clock.now();
+  const bounds = {
+    callsMax,
+    windowSince: timeAfter(begun, -minuteMs * settings.spendWindowMinutes),
+    breakerSince: breaker === "ignored" ? null : timeAfter(begun, -breakerMs),
+  };
+  try {
+    const admission = await store.beginCall(call, bounds);
+    if (admission.kind === "refused") return admission;
+    const { answer, inputTokens, outputTokens } = await work();
+    const result = isRefused(answer) ? answer.refusal : "ok";
+    await store.endCall(admission.id, {
+      inputTokens,
+      outputTokens,
+      result,
+      durationMs: elapsedMs(begun, clock.now()),
+    });
+    return answer;
+  } catch (error) {
+    return error instanceof Error ? { ...refusedBy(error), ofStore: error } : refusedBy(error);
+  }
+}
+
+const isRefused = (answer: { readonly kind: string }): answer is Refused => answer.kind === "refused";
 
 /** One call. An abort of its signal and an error of the adapter both become refusals. */
 export const completeWithin = async (model: Model, request: CompletionRequest): Promise<Completion> =>

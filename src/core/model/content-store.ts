@@ -10,7 +10,7 @@ export interface ContentStore {
   /** Throws `unavailable` if there is no such content. */
   read(file: Pick<StoredFile, "id" | "storageUri" | "encoding">): Promise<string>;
   /** The path of the file that has the content, for people; null if it is not in a file. */
-  path(storageUri: string): string | null;
+  path(storageUri: string): Promise<string | null>;
   /** Null if there is no such content. Never throws. */
   facts(storageUri: string): Promise<ContentFacts | null>;
   /** What is in the place of content that is not a plain file of the store, such as `a symbolic link`; null otherwise. */

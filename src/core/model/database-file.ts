@@ -1,4 +1,4 @@
-/** The optional part of the store port that needs a database file: back up, archive, merge and check it. */
+/** Parts of the store port: archives and checks of a whole database, and what needs a database file: backing it up. */
 
 import { LcmError } from "../base/errors.ts";
 import type { Archived } from "./changes.ts";
@@ -7,6 +7,10 @@ import type { ConversationId } from "./types.ts";
 export interface DatabaseFile {
   /** Makes a consistent copy of the database and its stored files while others write. Throws `conflict` if `to` exists. */
   backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
+}
+
+/** Archives are SQLite files, whatever the database is. */
+export interface WholeDatabase {
   /**
    * Writes a database with only these conversations and their stored files. It is read back and checked before it gets
    * its name. Throws `conflict` if `to` exists, unless `replace` is set.
@@ -17,8 +21,42 @@ export interface DatabaseFile {
    * Ids that are taken are replaced. Throws `conflict` if a summary or file of theirs exists here in another conversation.
    */
   merge(from: string): Promise<Merged>;
-  /** Checks the whole file. */
+  /** Checks the whole database. */
   integrity(): Promise<Integrity>;
+}
+
+/** A move of all conversations from a file to a server, or back, one after the other. */
+export interface Move {
+  /** Oldest first. Throws `conflict` if there are other conversations at the target. */
+  plan(): Promise<MovePlan>;
+  /**
+   * Copies one conversation whole, and compares every row of the copy. Throws `corrupt` if one differs. `onRows` is called
+   * for rows on their way; if it throws, nothing of the conversation is copied.
+   */
+  copy(conversation: ConversationId, onRows: (table: string, rows: number) => void): Promise<MovedConversation>;
+  /** Compares a conversation that is there already: the number of differing rows by table. */
+  compare(conversation: ConversationId): Promise<Readonly<Record<string, number>>>;
+  /** Copies what belongs to no conversation, such as the use of models. Idempotent. */
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface MovePlan {
+  readonly conversations: readonly {
+    readonly conversation: ConversationId;
+    readonly title: string | null;
+    readonly messages: number;
+    readonly summaries: number;
+    /** Whether an earlier run has copied it. */
+    readonly isThere: boolean;
+  }[];
+}
+
+export interface MovedConversation {
+  readonly rows: number;
+  readonly files: number;
+  /** Files whose content the source does not have. */
+  readonly missingFiles: number;
 }
 
 export interface Merged {
@@ -57,10 +95,12 @@ export interface DanglingReference {
   readonly to: string;
 }
 
+/** What to use instead of our backups. */
+export const backupsOfServer =
+  "back it up with the tools of the database server: pg_dump, or its point-in-time recovery; `lcm move --to FILE` makes a copy in a file";
+
 /** For callers that cannot do without it: throws `unavailable` if the store has no database file. */
 export function databaseFileOf({ databaseFile }: { readonly databaseFile?: DatabaseFile }): DatabaseFile {
   if (databaseFile !== undefined) return databaseFile;
-  throw new LcmError("unavailable", "this store has no database file of its own", {
-    hint: "use the backup and export tools of its database server",
-  });
+  throw new LcmError("unavailable", "this database is on a server, not in a file", { hint: backupsOfServer });
 }

@@ -26,6 +26,8 @@ export type Embedding =
 export interface Embedder {
   /** As configured, for people. */
   readonly name: string;
+  /** Whose calls cost something or leave the machine; absent for a model on this one. */
+  readonly remote?: { readonly provider: string; readonly model: string };
   /** How many texts one call should have. */
   readonly batch: number;
   /** Provider trouble is a refusal, never an exception. The first call may load the model. It may hang. */

@@ -1,6 +1,7 @@
 /** Estimates what a context costs as a prompt, and checks prompt budgets. */
 
-import type { Totals } from "./types.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Pin, Totals } from "./types.ts";
 import type { Settings } from "./settings.ts";
 import { LcmError } from "../base/errors.ts";
 
@@ -13,6 +14,9 @@ export const summaryOverheadTokens = 130;
 /** Cost of the whole context as a prompt, from the running totals alone. */
 export const promptTokens = (totals: Totals): number =>
   totals.contextTokens + summaryOverheadTokens * (totals.contextItems - totals.contextMessages);
+
+/** Rough cost of a standing instruction in a prompt: its words, and the element around them. */
+export const pinTokens = ({ words }: Pick<Pin, "words">): number => estimateTokens(words) + 45;
 
 /**
  * The share of the budget that automatic sweeps fold down to, and assembly fills up to by showing finer texts; 0: as

@@ -1,6 +1,7 @@
 /** Generates the plugin's config schema, its form hints and docs/settings.md from the table of settings. */
 
-import { envOf, exampleOf, expectation, rows, schemaOf, type Setting, type SettingKey } from "./settings.ts";
+import { envOf, exampleOf, rows, type SettingKey } from "./settings.ts";
+import { expectation, schemaOf, type Setting } from "./settings-kinds.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 
 /**

@@ -4,9 +4,9 @@ import { describe, it } from "node:test";
 import * as fc from "fast-check";
 
 import { LcmError } from "../base/errors.ts";
-import { envOf, resolveSettings, settings } from "./settings.ts";
+import { changedSettings, configuredDatabase, envOf, resolveSettings, settings } from "./settings.ts";
 import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "./settings-docs.ts";
-import type { Setting } from "./settings.ts";
+import type { Setting } from "./settings-kinds.ts";
 
 /** Copied from the specification by hand, so that a slip in the table cannot agree with itself. */
 const specified = {
@@ -31,6 +31,7 @@ const specified = {
 const added = {
   contextTarget: ["LCM_CONTEXT_TARGET", 0.5],
   pinsShare: ["LCM_PINS_SHARE", 0.02],
+  promptDays: ["LCM_PROMPT_DAYS", -1],
   summaryBaseUrl: ["LCM_SUMMARY_BASE_URL", null],
   summaryConcurrency: ["LCM_SUMMARY_CONCURRENCY", 4],
   summaryTimeoutSeconds: ["LCM_SUMMARY_TIMEOUT_SECONDS", 120],
@@ -42,14 +43,21 @@ const added = {
   ignoreSessionPatterns: ["LCM_IGNORE_SESSION_PATTERNS", []],
   statelessSessionPatterns: ["LCM_STATELESS_SESSION_PATTERNS", []],
   spendCeilingCalls: ["LCM_SPEND_CEILING_CALLS", 120],
+  embedCeilingCalls: ["LCM_EMBED_CEILING_CALLS", 2_000],
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
   mapTokens: ["LCM_MAP_TOKENS", 300_000],
-  searchTokens: ["LCM_SEARCH_TOKENS", 600],
+  searchTokens: ["LCM_SEARCH_TOKENS", 450],
   searchTimeoutSeconds: ["LCM_SEARCH_TIMEOUT_SECONDS", 10],
   embedder: ["LCM_EMBEDDER", null],
   embedderBaseUrl: ["LCM_EMBEDDER_BASE_URL", null],
+  companionTokens: ["LCM_COMPANION_TOKENS", 4_000],
+  proxyTokens: ["LCM_PROXY_TOKENS", 90_000],
+  proxyClientKey: ["LCM_PROXY_CLIENT_KEY", false],
   durability: ["LCM_DURABILITY", "auto"],
+  databaseUrl: ["LCM_DATABASE_URL", null],
+  sharedFiles: ["LCM_SHARED_FILES", null],
+  sharedFilesEndpoint: ["LCM_SHARED_FILES_ENDPOINT", null],
 } as const;
 
 const rows: readonly (readonly [string, Setting])[] = Object.entries(settings);
@@ -392,6 +400,34 @@ describe("settings that limit each other", () => {
   });
 });
 
+describe("the database", () => {
+  const url = "postgres://lcm:quokka-4711@db.example.org/agents";
+  const chosen = (env: Readonly<Record<string, string>>, config: Readonly<Record<string, unknown>>) =>
+    configuredDatabase(resolveSettings({ env, config }));
+
+  it("is the URL rather than the path, unless only the path is in the environment", () => {
+    assert.equal(chosen({}, {}), null);
+    assert.equal(chosen({}, { databasePath: "a.db" }), "a.db");
+    assert.equal(chosen({}, { databasePath: "a.db", databaseUrl: url }), url);
+    assert.equal(chosen({ LCM_DATABASE_URL: url }, { databasePath: "a.db" }), url);
+    assert.equal(chosen({ LCM_DATABASE_URL: url, LCM_DATABASE_PATH: "a.db" }, {}), url);
+    assert.equal(chosen({ LCM_DATABASE_PATH: "a.db" }, { databaseUrl: url }), "a.db");
+  });
+
+  it("is shown without its password, also where it is wrong", () => {
+    const shown = changedSettings(
+      resolveSettings({ env: { LCM_DATABASE_URL: `${url}?sslpassword=quokka-4711` }, config: {} }),
+    );
+    assert.deepEqual(
+      shown.map(({ value }) => value),
+      ["postgres://lcm@db.example.org/agents?schema=lcm"],
+    );
+    const { message, hint } = refusal(() => fromConfig({ databaseUrl: "mysql://lcm:quokka-4711@db/agents" }));
+    assert.match(message, /^databaseUrl is not a URL that can be used, but must be a URL that begins with postgres:/);
+    assert.doesNotMatch(message + hint, /quokka/);
+  });
+});
+
 describe("any value within bounds", () => {
   /** Every value a setting may have, and how a shell would say it. */
   function within(setting: Setting): fc.Arbitrary<{ readonly value: unknown; readonly text: string }> {
@@ -407,6 +443,8 @@ describe("any value within bounds", () => {
       case "string":
       case "path":
         return said(filled);
+      case "url":
+        return said(fc.constantFrom("postgres://db/agents", "postgresql://user@db:5433/agents?schema=lcm"));
       case "zone":
         return said(fc.constantFrom("UTC", "+05:30", ...Intl.supportedValuesOf("timeZone")));
       case "choice":

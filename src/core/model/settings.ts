@@ -5,7 +5,8 @@
 
 import { assert, LcmError } from "../base/errors.ts";
 import { listed } from "../base/format.ts";
-import type { JsonObject } from "../base/json.ts";
+import { withoutPassword } from "../base/database-place.ts";
+import { expectation, fits, kinds, zoneDefault, type Bounds, type Setting, type Value } from "./settings-kinds.ts";
 
 /** Large enough to mean "never", and small enough to be exact. */
 const wholeMax = 1_000_000_000;
@@ -99,6 +100,11 @@ export const settings = {
       "Share of the prompt budget for standing instructions: what users said for good, in messages that the prompt no longer shows; 0 shows none.",
     why: "An agent with many rules needs more room for them; in a small window every token counts.",
   },
+  promptDays: integer(-1, [-1, wholeMax], {
+    sentence:
+      "Days for which the record of each prompt is kept, so that `lcm seen` can show what the model saw: -1 keeps all, 0 records none.",
+    why: "A record takes some tens of bytes, which may add up where thousands of agents share a database.",
+  }),
   summaryBaseUrl: optional("string", "http://127.0.0.1:11434/v1", {
     sentence:
       "Base URL of that provider, for use outside a host. When not set: the provider's own, or the one in OpenClaw's config.",
@@ -127,7 +133,7 @@ export const settings = {
   }),
   timezone: {
     kind: "zone",
-    default: "UTC",
+    default: zoneDefault,
     sentence: "Time zone of the timestamps that the summarising model sees.",
     why: 'The words "this morning" in a summary are only right in the local time zone, which is not stored with a message.',
   },
@@ -159,6 +165,11 @@ export const settings = {
       "Maximum model calls per spend window. Beyond it, compaction waits, and an overflow is handled without a model.",
     why: "The price of a call differs a hundredfold between models.",
   }),
+  embedCeilingCalls: integer(2_000, [0, wholeMax], {
+    sentence:
+      "Maximum calls of a remote embedding model per spend window. Beyond it, new messages wait for their vectors, and search goes by words alone.",
+    why: "One call embeds 32 messages: a long history needs thousands of calls, and costs what the provider asks.",
+  }),
   spendWindowMinutes: integer(60, [1, minutesOfYear], {
     sentence: "Length of the spend window in minutes.",
     why: "Provider quotas are per minute, hour or day, and the ceiling should match.",
@@ -172,7 +183,7 @@ export const settings = {
       "Maximum tokens that one `lcm_map`, or one thorough question of an agent, may spend. A larger one returns its plan instead.",
     why: "Reading every message costs about as much as the messages are long, and prices differ a hundredfold.",
   }),
-  searchTokens: integer(600, [200, 50_000], {
+  searchTokens: integer(450, [200, 50_000], {
     sentence: "Maximum tokens of what `lcm_grep` returns, unless a call names another number.",
     why: "A model with little room for tool results wants less, and one that pays for every call wants more.",
   }),
@@ -189,6 +200,23 @@ export const settings = {
     sentence: "Base URL of that model's server. When not set: the provider's own, or the one in OpenClaw's config.",
     why: "A local server, or a gateway, has an address that cannot be guessed.",
   }),
+  companionTokens: integer(4_000, [500, 50_000], {
+    sentence:
+      "Maximum tokens that Claude Code and Codex get from us after they have compacted their context. Claude Code takes at most 10,000 characters.",
+    why: "It is the user's model that reads them, after every compaction.",
+  }),
+  proxyTokens: integer(90_000, [4_000, 10_000_000], {
+    sentence:
+      "Tokens that a request through `lcm proxy` or `lcm run` may have, instructions and tools included; what is older is shown by summaries.",
+    why: "It must be below the size at which the agent compacts by itself, which depends on the agent and its model.",
+  }),
+  proxyClientKey: {
+    kind: "boolean",
+    default: false,
+    sentence:
+      "Lets `lcm proxy` and `lcm run` write summaries with the agent's own provider, model and API key if no `summaryModel` is set. The key is only held in memory and only sent where the agent sends it; a subscription is never used.",
+    why: "It spends the agent's money, which is for its owner to allow.",
+  },
   durability: {
     kind: "choice",
     default: "auto",
@@ -197,27 +225,31 @@ export const settings = {
       "Whether each commit waits until the disk has it: `full` waits, `normal` may lose the last commits in a power cut, and `auto` waits except in hosts and imports, which bring the same messages again.",
     why: "Waiting costs from a fraction of a millisecond to tens of milliseconds per commit, depending on the disk.",
   },
+  databaseUrl: {
+    kind: "url",
+    default: null,
+    example: "postgres://lcm@db.example.org/agents?schema=lcm",
+    sentence:
+      "URL of a PostgreSQL database that several machines share, used instead of a file. A `databasePath` in the environment wins over a URL in the config; otherwise the URL wins. Keep the password in `PGPASSWORD` or a `PGPASSFILE`.",
+    why: "Several machines cannot share one file.",
+  },
+  sharedFiles: optional("string", "s3://bucket/lcm", {
+    sentence:
+      "Where contents above 1 MiB go if the database is on a server: a folder that all machines share, or `s3://bucket/prefix`. When not set: into the database.",
+    why: "A database grows large with such contents, and only its operator knows what else there is.",
+  }),
+  sharedFilesEndpoint: optional("string", "https://minio.example.org", {
+    sentence: "Base URL of the S3-compatible store in `sharedFiles`. When not set: Amazon's, in `AWS_REGION`.",
+    why: "Every store but Amazon's has an address of its own.",
+  }),
 } as const satisfies Readonly<Record<string, Setting>>;
 
 /** How commits wait for the disk where `usual` suits if nobody decided otherwise. */
 export const durabilityOf = ({ durability }: Settings, usual: Durability): Durability =>
   durability === "auto" ? usual : durability;
 
-/** One row of the table. The settings of the older program need no `why`. */
-export type Setting = { readonly sentence: string; readonly why?: string } & (
-  | { readonly kind: "boolean"; readonly default: boolean }
-  | { readonly kind: "integer" | "number"; readonly default: number; readonly bounds: Bounds }
-  | { readonly kind: "string" | "path"; readonly default: null; readonly example: string }
-  | { readonly kind: "zone"; readonly default: string }
-  | { readonly kind: "choice"; readonly default: string; readonly choices: readonly string[] }
-  | { readonly kind: "list"; readonly default: readonly string[]; readonly example: readonly string[] }
-);
-
 /** `freshTailCount` is `LCM_FRESH_TAIL_COUNT` in the environment. */
 export const envOf = (key: string): string => `LCM_${key.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
-
-/** Inclusive. */
-type Bounds = readonly [least: number, most: number];
 
 export type SettingKey = keyof typeof settings;
 
@@ -239,8 +271,6 @@ type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer 
         : S["default"] extends null
           ? string | null
           : string;
-
-type Value = boolean | number | string | null | readonly string[];
 
 export type SettingSource = "environment" | "plugin config" | "default";
 
@@ -308,7 +338,18 @@ export function changedSettings({ values, sources }: ResolvedSettings): readonly
   const keys = Object.keys(settings) as readonly SettingKey[];
   return keys
     .filter((key) => sources[key] !== "default")
-    .map((key) => ({ key, env: envOf(key), value: values[key], source: sources[key] }));
+    .map((key) => ({ key, env: envOf(key), value: shownValue(key, values[key]), source: sources[key] }));
+}
+
+/** A value without what is secret in it. */
+export const shownValue = (key: string, value: unknown): unknown =>
+  isSettingKey(key) && settings[key].kind === "url" && typeof value === "string" ? withoutPassword(value) : value;
+
+/** The configured database: a path or a URL; null for the default. */
+export function configuredDatabase({ values, sources }: Pick<ResolvedSettings, "values" | "sources">): string | null {
+  const { databaseUrl, databasePath } = values;
+  const isPathCloser = sources.databasePath === "environment" && sources.databaseUrl !== "environment";
+  return isPathCloser ? databasePath : (databaseUrl ?? databasePath);
 }
 
 export const misplacedWords = ({ place, keys }: MisplacedSettings): string =>
@@ -321,7 +362,9 @@ export const rows: readonly (readonly [key: string, setting: Setting])[] = Objec
 
 function refuse(key: string, setting: Setting, source: SettingSource, given: unknown): never {
   const hint = `for example ${assignment(source, key, exampleOf(setting))}`;
-  const wrong = `${nameIn(source, key)} is ${show(given)}, but must be ${expectation(setting)}`;
+  // A part of a wrong URL may be a password.
+  const said = setting.kind === "url" ? "not a URL that can be used" : show(given);
+  const wrong = `${nameIn(source, key)} is ${said}, but must be ${expectation(setting)}`;
   throw new LcmError("invalid", wrong, { hint });
 }
 
@@ -330,98 +373,6 @@ const isSettings = (values: Readonly<Record<string, Value>>): values is Settings
 
 const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
   rows.every(([key]) => Object.hasOwn(record, key));
-
-interface Kind {
-  /** The value of a variable's text, not yet checked; undefined if there is none. */
-  readonly fromText: (text: string) => unknown;
-  /** Whether a value is valid. The JSON schema has the same rule, except for time zones. */
-  readonly fits: (value: unknown, limits: Limits) => boolean;
-  readonly expectation: (limits: Limits) => string;
-  readonly schema: (limits: Limits) => JsonObject;
-}
-
-interface Limits {
-  readonly bounds: Bounds;
-  readonly choices: readonly string[];
-}
-
-const isWithin = ([least, most]: Bounds, value: unknown): boolean =>
-  typeof value === "number" && value >= least && value <= most;
-
-const isFilled = (value: unknown): value is string => typeof value === "string" && /\S/.test(value);
-
-function isZone(name: string): boolean {
-  // The first lookup in the zone tables is slow, and the default needs none.
-  if (name === settings.timezone.default) return true;
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false; // A RangeError means that there is no such zone, which the caller reports.
-  }
-}
-
-const booleanWords: ReadonlyMap<string, boolean> = new Map([
-  ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
-  ...["false", "0", "no", "off"].map((word) => [word, false] as const),
-]);
-
-const text: Kind = {
-  fromText: (text) => text,
-  fits: (value) => value === null || isFilled(value),
-  expectation: () => "text, not blank",
-  schema: () => ({ type: ["string", "null"], pattern: "\\S" }),
-};
-
-const kinds: Readonly<Record<Setting["kind"], Kind>> = {
-  boolean: {
-    fromText: (text) => booleanWords.get(text.trim().toLowerCase()),
-    fits: (value) => typeof value === "boolean",
-    expectation: () => "true or false (variables also accept 1 or 0, yes or no, on or off)",
-    schema: () => ({ type: "boolean" }),
-  },
-  integer: {
-    fromText: (text) => (/^-?\d+$/.test(text.trim()) ? Number(text) : undefined),
-    fits: (value, { bounds }) => Number.isInteger(value) && isWithin(bounds, value),
-    expectation: ({ bounds }) => `a whole number from ${bounds.join(" to ")}`,
-    schema: ({ bounds: [minimum, maximum] }) => ({ type: "integer", minimum, maximum }),
-  },
-  number: {
-    fromText: (text) => (/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim()) ? Number(text) : undefined),
-    fits: (value, { bounds }) => isWithin(bounds, value),
-    expectation: ({ bounds }) => `a number from ${bounds.join(" to ")}`,
-    schema: ({ bounds: [minimum, maximum] }) => ({ type: "number", minimum, maximum }),
-  },
-  string: text,
-  path: { ...text, expectation: () => "a path, not blank" },
-  zone: {
-    fromText: (text) => text.trim(),
-    fits: (value) => isFilled(value) && isZone(value),
-    expectation: () => "an IANA time zone name",
-    schema: () => ({ type: "string", pattern: "\\S" }),
-  },
-  choice: {
-    fromText: (text) => text.trim(),
-    fits: (value, { choices }) => typeof value === "string" && choices.includes(value),
-    expectation: ({ choices }) => `one of ${choices.join(", ")}`,
-    schema: ({ choices }) => ({ type: "string", enum: choices }),
-  },
-  list: {
-    fromText: (text) =>
-      text
-        .trim()
-        .split(/\s*,\s*/)
-        .filter(isFilled),
-    fits: (value) => Array.isArray(value) && value.every(isFilled),
-    expectation: () => "a list of texts, none blank (in a variable, separated by commas)",
-    schema: () => ({ type: "array", items: { type: "string", pattern: "\\S" } }),
-  },
-};
-
-const limitsOf = (setting: Setting): Limits => ({ bounds: [-Infinity, Infinity], choices: [], ...setting });
-
-const fits = (setting: Setting, value: unknown): value is Value => kinds[setting.kind].fits(value, limitsOf(setting));
-export const expectation = (setting: Setting): string => kinds[setting.kind].expectation(limitsOf(setting));
-export const schemaOf = (setting: Setting): JsonObject => kinds[setting.kind].schema(limitsOf(setting));
 
 const limits = [
   { lower: "condensedMinFanoutHard", relation: "at most", upper: "condensedMinFanout" },

@@ -51,16 +51,19 @@ import type {
   Totals,
 } from "./types.ts";
 
-import type { DanglingReference, DatabaseFile } from "./database-file.ts";
+import type { DanglingReference, DatabaseFile, WholeDatabase } from "./database-file.ts";
+import type { Outlines } from "./outlines.ts";
+import type { NewPrompt, PastTexts, PromptEnd, PromptFilter, PromptRows, SummaryCall } from "./prompts.ts";
 import type { SearchLimits, SearchRequest, SearchResult } from "./search.ts";
 import type { Json } from "../base/json.ts";
 import type { EmbedderRecord, NewVectors, PendingVectors, VectorTotals } from "./vectors.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
-export type { DanglingReference, DatabaseFile, Integrity, Merged } from "./database-file.ts";
+export type { DanglingReference, DatabaseFile, Integrity, Merged, WholeDatabase } from "./database-file.ts";
 export type * from "./embedder.ts";
 export type * from "./language-model.ts";
+export type * from "./prompts.ts";
 export type * from "./search.ts";
 export type * from "./vectors.ts";
 
@@ -74,6 +77,10 @@ export interface SessionIdentity {
   readonly sessionId: string;
   readonly sessionKey?: string | null;
   readonly agentId?: string | null;
+  /** Kept from when the session first named it; a later one does not replace it. */
+  readonly folder?: string | null;
+  /** The same for the session that started this one. */
+  readonly parentSessionId?: string | null;
 }
 
 export interface SegmentOptions {
@@ -89,6 +96,10 @@ export interface ConversationFilter {
   readonly sessionId?: string;
   readonly sessionKey?: string;
   readonly agentId?: string;
+  /** Only sessions of this folder and of folders inside it. */
+  readonly folder?: string;
+  /** Only sessions that this one started. */
+  readonly parentSessionId?: string;
   /** The family of this conversation: all segments of its agent and session key, itself included. */
   readonly familyOf?: ConversationId;
   /** Only the segment to which the host is writing. */
@@ -104,6 +115,8 @@ export interface AppendOptions {
   readonly turnKey?: string;
   /** Counts the user messages among these items as outside a committed turn. */
   readonly isCatchingUp?: boolean;
+  /** How many messages the caller has read. If there are more or fewer by now, nothing is written. */
+  readonly ifMessages?: number;
 }
 
 export interface Appended {
@@ -115,8 +128,8 @@ export interface Appended {
   readonly duplicates: number;
   /** Keys already stored with other content, which stays. */
   readonly differing: readonly string[];
-  /** Whether the named turn had been stored before. */
-  readonly turn: "new" | "duplicate" | "unnamed";
+  /** Whether the named turn had been stored before. `stale`: there are not `ifMessages` messages, and nothing was written. */
+  readonly turn: "new" | "duplicate" | "unnamed" | "stale";
 }
 
 /** One item of a transcript, encoded for the store. */
@@ -196,10 +209,14 @@ export interface UsageTotals {
   readonly failures: number;
   /** Calls without a recorded end: they are running, or their process died. */
   readonly open: number;
+  /** Calls of embedding models, which are many and cheap, are counted and limited apart from the others. */
+  readonly embedCalls: number;
+  readonly embedTokens: number;
 }
 
 /** Limits of a call, checked in the transaction that records it. */
 export interface CallBounds {
+  /** Of embedding calls for one of these, of all others otherwise. */
   readonly callsMax: number;
   /** Calls between then and now count against the maximum; those dated later, by a clock that was ahead, do not. */
   readonly windowSince: Timestamp;
@@ -312,7 +329,7 @@ export interface StoreStatus {
  * does not exist where one is required, `unavailable` when the database stays locked, `corrupt` when it cannot be read.
  * Work depends on what a call touches, never on how long the conversation is.
  */
-export interface Store {
+export interface Store extends Outlines, WholeDatabase {
   // Reads.
   conversation(id: ConversationId): Promise<Conversation | null>;
   /** Newest activity first. */
@@ -368,6 +385,17 @@ export interface Store {
   draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
   /** What a model answered about each message when it was asked exactly this (the basis); without those not answered. */
   mapAnswers(basis: string, messages: readonly MessageId[]): Promise<ReadonlyMap<MessageId, Json>>;
+  /** Recorded prompts by number, with their heads. */
+  prompts(conversation: ConversationId, filter?: PromptFilter): Promise<PromptRows>;
+  /** The numbers of notes between two messages, both excluded. */
+  noteNumbers(conversation: ConversationId, afterSeq: number, beforeSeq: number): Promise<readonly number[]>;
+  /**
+   * Summaries and pins as they were before changes that the journal still has, of which some were undone; the newest
+   * first. Those that exist only now are not among them.
+   */
+  pastTexts(conversation: ConversationId): Promise<PastTexts>;
+  /** Summary calls between these times, by conversation if one is given. */
+  summaryCalls(conversation: ConversationId, since: Timestamp): Promise<readonly SummaryCall[]>;
   extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
   status(): Promise<StoreStatus>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
@@ -392,7 +420,10 @@ export interface Store {
   setSession(conversation: ConversationId, sessionId: string): Promise<void>;
   /** Does not change the revision. */
   setPromptBudget(conversation: ConversationId, tokens: number): Promise<void>;
-  /** Idempotent by key. New items are stored, added to the context and counted in the totals, all or none. */
+  /**
+   * Idempotent by key. New items are stored, added to the context and counted in the totals, all or none. What a message
+   * of a host says that the proxy has stored already becomes an entry under the host's key, not a second message.
+   */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /**
    * Replaces a run of the context by one summary of exactly that run, and pins what it found there. Stale if the run has changed, or if something was
@@ -449,6 +480,10 @@ export interface Store {
   beginCall(call: NewCall, bounds: CallBounds): Promise<CallAdmission>;
   endCall(id: number, result: CallResult): Promise<void>;
   recordCompaction(record: CompactionRecord): Promise<void>;
+  /** Records a prompt; returns its number. Does not change the revision. */
+  recordPrompt(conversation: ConversationId, prompt: NewPrompt): Promise<number>;
+  /** Records what came of a prompt; nothing if it is not kept. */
+  endPrompt(conversation: ConversationId, number: number, end: PromptEnd): Promise<void>;
   /** Stale if something was forgotten, or other vectors were stored, since the messages were read. */
   saveVectors(vectors: NewVectors): Promise<Written<{ readonly made: number }>>;
   /** Removes the vectors of every model but this one; all, if it is null. Returns how many models had some. */

@@ -65,6 +65,10 @@ export interface Conversation {
   readonly sessionId: string;
   readonly sessionKey: string | null;
   readonly agentId: string | null;
+  /** The working folder of the session, as the host named it; null if unknown. */
+  readonly folder: string | null;
+  /** The session that started this one, such as that of a sub-agent; null if none did. */
+  readonly parentSessionId: string | null;
   /** Whether it is the newest segment of its session key, to which the host is writing. */
   readonly active: boolean;
   /** Hidden from recall because the host deleted the session. */
@@ -135,6 +139,9 @@ export interface MovedContent {
   readonly length: number;
 }
 
+/** Keys of messages that the proxy heard between a host and its model begin with this. No host's keys do. */
+export const heardPrefix = "wire:";
+
 /** Far above any message or summary; even a full conversation of such messages adds up to a safe integer. */
 export const tokensMax = 2 ** 28;
 
@@ -156,8 +163,6 @@ export interface NewMessage {
   readonly aside?: Aside;
   /** Content that was moved to files, by path and place. */
   readonly moved?: readonly MovedContent[];
-  /** What a user asks for good, found in the text. */
-  readonly standing?: Standing;
 }
 
 /**
@@ -168,7 +173,7 @@ export interface Damage {
   readonly isDamaged?: true;
 }
 
-export interface Message extends Omit<NewMessage, "aside" | "standing">, Damage {
+export interface Message extends Omit<NewMessage, "aside">, Damage {
   readonly id: MessageId;
   readonly conversation: ConversationId;
   readonly seq: number;
@@ -370,7 +375,7 @@ const statuses: ReadonlyMap<number, Refusal> = new Map([
   [429, "rate_limit"],
 ]);
 
-export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite" | "map";
+export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite" | "map" | "embed";
 
 /** A model call about to be made. */
 export interface NewCall {

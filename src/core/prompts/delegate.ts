@@ -3,6 +3,9 @@
 import type { Prompt } from "./summary.ts";
 import { enclose, tags } from "./tags.ts";
 
+/** The tool that needs words instead of ids. */
+const searching = "lcm_grep";
+
 export function delegatePrompt(about: {
   readonly question: string;
   /** The excerpts found, each with its time and id. */
@@ -15,8 +18,9 @@ export function delegatePrompt(about: {
   const further =
     tools.length === 0
       ? ""
-      : `\n\nIf that does not settle it, read on with ${tools.join(" or ")}: pass the ids of summaries in the record \
-(sum_…), within the tokens that are left. If it does, answer at once.`;
+      : `\n\nIf that does not settle it, read on with ${tools.filter((name) => name !== searching).join(" or ")}: pass the \
+ids of summaries in the record (sum_…)${tools.includes(searching) ? `; or search with ${searching} in words that the record may use` : ""}, \
+within the tokens that are left. If it does, answer at once.`;
   return {
     system:
       "You answer questions from the record of earlier conversations, for somebody who cannot see that record. The " +

@@ -1,7 +1,17 @@
 /** Tells an agent, in its system prompt, about its summarised past and the tools that search it. */
 
+export interface GuidanceAbout {
+  readonly isFolded: boolean;
+  readonly isRestarted: boolean;
+}
+
+/** Everything that it may be about. */
+export const guidanceAbout: readonly GuidanceAbout[] = [true, false].flatMap((isFolded) =>
+  [true, false].map((isRestarted) => ({ isFolded, isRestarted })),
+);
+
 /** The same bytes from turn to turn, because a provider's cache is lost at the first byte that differs. */
-export function recallGuidance(about: { readonly isFolded: boolean; readonly isRestarted: boolean }): string {
+export function recallGuidance(about: GuidanceAbout): string {
   return [
     "## Memory of this conversation",
     "",

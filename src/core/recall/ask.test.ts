@@ -206,7 +206,7 @@ describe("a question", () => {
       summaryIds: [top.id],
       prompt: question,
       reach,
-      timeoutMs: 1_000,
+      timeoutMs: 60_000,
     };
     const settings = resolveSettings({ env: {}, config: {} }).values;
     const given = await expandQuery({ store, clock, settings, model: null }, request);
@@ -601,7 +601,7 @@ describe("a question through the façade", () => {
     const settings = resolveSettings({ env: {}, config: { spendCeilingCalls: 1 } }).values;
     const model = createToolModel(() => says(`At 07:40 [${messageName(answer)}]`));
     const lcm = createLcm({ store, clock, settings, model });
-    const request = { prompt: question, query: "ferry", reach, timeoutMs: 1_000 };
+    const request = { prompt: question, query: "ferry", reach, timeoutMs: 60_000 };
     assert.equal((await lcm.expandQuery(request)).by, "model");
     assert.equal((await store.usageSince("2026-01-01T00:00:00.000Z" as never)).calls, 1);
     const given = await lcm.expandQuery(request);

@@ -381,6 +381,7 @@ const figuresOf = ({ summaries, tokens, caveats }: Inquiry) => ({
 
 const reachWords: Readonly<Record<Reach["kind"], string>> = {
   family: "this session",
+  project: "any session of this project",
   conversation: "the given conversation",
   agent: "any session of this agent",
   all: "any session",

@@ -52,9 +52,13 @@ export async function describeSeveral(store: Store, request: SeveralRequest): Pr
   const shown = Math.min(ids.length, Math.max(1, Math.floor(request.tokenCap / leastTokens)));
   const caps = share(sizes.slice(0, shown), request.tokenCap);
   const items: Described[] = [];
+  // Whoever looks for words looks at all of them.
+  const isOnce = ids.length > 1 && request.find === undefined;
   for (const [at, id] of ids.slice(0, shown).entries()) {
     const tokenCap = Math.max(1, caps[at] ?? 1);
-    items.push(await describe(store, { ...one, id: String(id), tokenCap, wholeCap: Math.floor(slack * tokenCap) }));
+    items.push(
+      await describe(store, { ...one, id: String(id), isOnce, tokenCap, wholeCap: Math.floor(slack * tokenCap) }),
+    );
   }
   const count = asked.length > rangeMax ? asked.length - shown : ids.length - shown;
   const from = ids[shown] ?? asked[rangeMax];

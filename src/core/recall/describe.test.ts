@@ -324,6 +324,20 @@ describe("describing a message", () => {
 });
 
 describe("guarantee 25: anything beyond the reach does not exist", () => {
+  it("says where a conversation ends only to whoever may read it", async () => {
+    const { store, own, reach } = await ground();
+    const other = await store.openSegment({ sessionId: "x", sessionKey: "side", agentId: "one" });
+    await pyramid(store, own);
+    await pyramid(store, other);
+    const beyond = async (id: number) =>
+      (await isRefused(lookAt(store, { id: `msg_${id}-99`, reach, tokenCap: 9 }))).words;
+    assert.match(
+      await beyond(own.id),
+      new RegExp(`^there is no msg_${own.id}-99: conversation ${own.id} ends with msg_`),
+    );
+    assert.doesNotMatch(await beyond(other.id), /ends with/);
+  });
+
   it("reports foreign summaries, files and messages as not existing", async () => {
     const { store, own, reach } = await ground();
     const others = [
@@ -338,7 +352,7 @@ describe("guarantee 25: anything beyond the reach does not exist", () => {
       const ids = [
         [top, "sum_00000000000000ff"],
         [file, "file_00000000000000ff"],
-        [message === undefined ? "?" : messageName(message.id), "msg_1-987654"],
+        [message === undefined ? "?" : messageName(message.id), "msg_987-654"],
       ] as const;
       for (const [id, absent] of ids) {
         for (const narrow of [reach, { kind: "grant", conversations: [own.id] } as const]) {

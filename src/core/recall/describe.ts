@@ -2,7 +2,7 @@
 
 import { checkWhole, LcmError } from "../base/errors.ts";
 import { fileIdsOf } from "../ingest/large-content.ts";
-import { isFileId, isSummaryId, messageName, parseMessageId } from "../model/types.ts";
+import { conversationIn, isFileId, isSummaryId, messageName, parseMessageId } from "../model/types.ts";
 import type {
   ConversationId,
   FileId,
@@ -14,7 +14,7 @@ import type {
   SummaryId,
 } from "../model/types.ts";
 import type { Manifest, ManifestRow, Store } from "../model/store.ts";
-import { isWithin, originOf, type Reach } from "./scope.ts";
+import { endWords, isWithin, lastMessage, originOf, type Reach } from "./scope.ts";
 import { readableText } from "./readable-text.ts";
 import { partsOf, type TextParts } from "./text-parts.ts";
 import { charactersPerToken, lengthWithin } from "../base/excerpt.ts";
@@ -30,6 +30,8 @@ export interface DescribeRequest {
   readonly wholeCap?: number;
   /** For a message or a summary: show the places where this occurs. */
   readonly find?: string;
+  /** For a message: lines that an output repeats are left out after the first. */
+  readonly isOnce?: boolean;
   /** For a file: the first and last line, from 1 and inclusive, and the most bytes to return. */
   readonly fromLine?: number;
   readonly toLine?: number;
@@ -67,6 +69,8 @@ export type Described = { readonly tokens: number } & (
       /** The leaf first, then the summaries above it. */
       readonly coveredBy: readonly SummaryId[];
       readonly files: readonly FileId[];
+      /** Whether lines were left out that it repeats. */
+      readonly isOnce: boolean;
     } & Shortened)
 );
 
@@ -216,13 +220,25 @@ async function pieceOf(store: Store, id: FileId, request: DescribeRequest, token
 
 async function describeMessage(store: Store, request: DescribeRequest, id: MessageId): Promise<Described> {
   const [stored] = await store.messages({ ids: [id] });
+  if (stored === undefined) await refuseBeyondEnd(store, request.reach, id);
   const message = await mustReach(store, request.reach, stored, messageName(id));
   const coveredBy = await store.coveredBy(id);
-  const shortened = shorten(readableText(message, { kind: "whole" }).text, request);
+  const whole = readableText(message, { kind: "whole" }).text;
+  const text = request.isOnce === true ? readableText(message, { kind: "once" }).text.trim() : whole;
+  const isOnce = text.length < whole.trim().length;
+  const shortened = shorten(text, request);
   const files = fileIdsOf([message]);
   const { conversation, seq, key, role, tokens, at, aside } = message;
   const facts = { id, conversation, seq, key, role, tokens, at, aside };
-  return { kind: "message", message: facts, coveredBy, files, ...shortened, tokens: estimateTokens(shortened.text) };
+  return {
+    kind: "message",
+    message: facts,
+    coveredBy,
+    files,
+    isOnce,
+    ...shortened,
+    tokens: estimateTokens(shortened.text),
+  };
 }
 
 function shorten(text: string, { tokenCap, wholeCap, find }: DescribeRequest): Shortened {
@@ -233,6 +249,15 @@ function shorten(text: string, { tokenCap, wholeCap, find }: DescribeRequest): S
   return { ...shortened, text: isWhole ? text : parts.map((part) => part.text).join("\n…\n"), isWhole };
 }
 
+/** Of a conversation that may be read, the end may be told. */
+async function refuseBeyondEnd(store: Store, reach: Reach, id: MessageId): Promise<void> {
+  const last = await lastMessage(store, conversationIn(id));
+  if (last === undefined || last.id > id || !(await isWithin(store, reach, last.conversation))) return;
+  throw new LcmError("not_found", `there is no ${messageName(id)}: ${endWords(last.id)}`, {
+    hint: "pass an id up to that one",
+  });
+}
+
 /** The same error for what does not exist and for what is beyond the reach. */
 export async function mustReach<T extends { readonly conversation: ConversationId }>(
   store: Store,
@@ -241,7 +266,7 @@ export async function mustReach<T extends { readonly conversation: ConversationI
   name: string,
 ): Promise<T> {
   if (stored !== undefined && (await isWithin(store, reach, stored.conversation))) return stored;
-  const isNarrow = reach.kind === "family" || reach.kind === "conversation";
+  const isNarrow = ["family", "project", "conversation"].includes(reach.kind);
   throw new LcmError("not_found", `there is no ${name}`, {
     hint: isNarrow
       ? "to read another session, set allConversations to true, if you are allowed to"

@@ -2,9 +2,10 @@
 
 import { LcmError } from "../base/errors.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
-import { conversationsWithin, type Reach } from "./scope.ts";
+import type { Manner } from "./passages/passages.ts";
+import { conversationsWithin, endWords, type Reach } from "./scope.ts";
 import { parseTimestamp, type Timestamp } from "../base/time.ts";
-import { conversationIn, messageName, type MessageId } from "../model/types.ts";
+import type { MessageId } from "../model/types.ts";
 import type { BeyondEnd } from "./span.ts";
 import { formatCount, plural } from "../base/format.ts";
 
@@ -33,6 +34,14 @@ export interface GrepRequest {
 export interface GrepResult extends SearchResult {
   /** How the pattern was searched for in the end. */
   readonly mode: SearchRequest["mode"];
+}
+
+/** How matches are shown: the best first, or by time if that was asked for or is all there is to go by. */
+export function mannerOf({ pattern, sort }: Pick<GrepRequest, "pattern" | "sort">, mode: GrepResult["mode"]): Manner {
+  const isList = pattern.trim() === "";
+  if (!isList && (sort === "hybrid" || sort === "relevance" || (sort === undefined && mode === "full_text")))
+    return "ranked";
+  return isList || sort !== undefined ? "listed" : "exact";
 }
 
 const limitDefault = 50;
@@ -186,7 +195,7 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       return `no match for ${pairs.map(({ from }) => from).join(", ")}; showing ${pairs.map(({ to }) => to).join(", ")}`;
     }
     case "beyond_end":
-      return `conversation ${conversationIn(caveat.last)} ends with ${messageName(caveat.last)}`;
+      return endWords(caveat.last);
     case "as_words":
       return `nothing matches this as a regular expression; searched for the words "${caveat.words}" instead`;
     case "unreadable":

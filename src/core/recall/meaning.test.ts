@@ -63,11 +63,7 @@ describe("guarantee 22, by meaning: what was not searched is said, and words are
   const cases: readonly (readonly [string, (embedder: ScriptedEmbedder) => void, RegExp])[] = [
     ["refuses", (embedder) => embedder.play(() => refusing("the server is down")), /the server is down/],
     ["breaks", (embedder) => embedder.play(() => assert.fail("out of memory")), /scripted failed: out of memory/],
-    [
-      "hangs",
-      (embedder) => embedder.play(async () => await new Promise(() => undefined)),
-      /did not answer within 0\.02 s/,
-    ],
+    ["hangs", (embedder) => embedder.play(async () => await new Promise(() => undefined)), /did not answer within 2 s/],
     [
       "answers with the wrong number of vectors",
       (embedder) => embedder.play(() => ({ kind: "vectors", model: "m", vectors: [] })),
@@ -79,7 +75,7 @@ describe("guarantee 22, by meaning: what was not searched is said, and words are
       await onLcm(async ({ store }) => {
         const { lcm, embedder } = await withCars(store);
         break_(embedder);
-        const { hits, caveats } = await lcm.grep({ pattern: "automobile", reach: everywhere }, { timeoutMs: 40 });
+        const { hits, caveats } = await lcm.grep({ pattern: "automobile", reach: everywhere }, { timeoutMs: 4_000 });
         assert.deepEqual(
           hits.map(({ snippet }) => snippet),
           ["my automobile needs oil"],

@@ -16,7 +16,7 @@ const read = (role: Role, parts: readonly Part[], word = "", kind: Reading["kind
   const text = parts.map((part) => part.text).join("\n");
   const from = Math.max(0, text.indexOf(word));
   const focus = { from, to: from + word.length };
-  const shown = readableText({ role, parts, text }, kind === "whole" ? { kind } : { kind, focus });
+  const shown = readableText({ role, parts, text }, kind === "brief" ? { kind, focus } : { kind });
   const { from: start, to } = shown.locate(focus);
   return { ...shown, found: shown.text.slice(start, to) };
 };
@@ -35,11 +35,16 @@ describe("a message for reading", () => {
     assert.equal(whole, "edit src/a.ts\n  if (a) {\n- \treturn 1;\n+ \treturn 2;\n  }");
   });
 
-  it("shows long arguments unescaped, and short ones as they are", () => {
+  it("shows a call by its tool and what it is about, then other arguments, unescaped", () => {
     const written = read("assistant", [call("write", { path: "a.md", content: "# One\n\nTwo" })], "Two");
-    assert.equal(written.text, 'write {"path":"a.md"}\ncontent: # One\n\nTwo');
+    assert.equal(written.text, "write a.md\ncontent: # One\n\nTwo");
     assert.deepEqual([written.found, written.calls[0]?.isEdit], ["Two", true]);
-    assert.equal(read("assistant", [call("bash", { command: "ls" })]).text, 'bash {"command":"ls"}');
+    const bash = call("bash", { command: 'grep "a"', timeout: 30 });
+    assert.equal(read("assistant", [bash]).text, 'bash grep "a"');
+    assert.equal(read("assistant", [bash], "", "whole").text, 'bash grep "a" (timeout: 30)');
+    const several = call("search", { query: "a", where: "b", limit: 3 });
+    assert.equal(read("assistant", [several]).text, "search (query: a, where: b, limit: 3)");
+    assert.equal(read("assistant", [call("read", { path: "a.ts", offset: 5 })]).text, "read a.ts (offset: 5)");
     const odd = { ...call("bash", {}), text: "bash not json" };
     assert.equal(read("assistant", [odd]).text, "bash not json");
   });
@@ -56,5 +61,16 @@ describe("a message for reading", () => {
     assert.equal(searched.found, "open (b");
     assert.equal(read("user", [said(trace)], "", "whole").text, trace);
     assert.equal(read("tool", [said("Debugger attached.\n77\nWaiting for the debugger to disconnect...")]).text, "77");
+  });
+
+  it("shows a line that an output repeats once, unless it is indented as code is, or all is asked for", () => {
+    const noise = "Debugger attached.\n";
+    const output = `[main 45ffe0a] Release\n${noise.repeat(3)}ok\n${"  return null; // none\n".repeat(3)}${noise}end`;
+    const part: Part = { ...bare, type: "tool", toolCallId: "c1", text: output };
+    const once = `[main 45ffe0a] Release\n${noise}ok\n${"  return null; // none\n".repeat(3)}end`;
+    assert.equal(read("tool", [part], "", "once").text, once);
+    assert.equal(read("tool", [part], "", "whole").text, output);
+    assert.equal(read("tool", [part], "Release").found, "Release");
+    assert.equal(read("user", [said(noise.repeat(4))], "", "once").text, noise.repeat(4), "what people say is kept");
   });
 });

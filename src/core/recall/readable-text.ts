@@ -19,8 +19,14 @@ export interface ReadableCall {
   readonly isEdit: boolean;
 }
 
-/** `brief` leaves out unchanged lines of edits and stack frames, except where the focus is; `whole` keeps all. */
-export type Reading = { readonly kind: "whole" } | { readonly kind: "brief"; readonly focus: TextRange };
+/**
+ * `whole` keeps all. `once` leaves out lines that an output repeats, `brief` also unchanged lines of edits and stack
+ * frames, except where the focus is.
+ */
+export type Reading =
+  | { readonly kind: "whole" }
+  | { readonly kind: "once" }
+  | { readonly kind: "brief"; readonly focus: TextRange };
 
 export function readableText(message: Pick<Message, "role" | "text" | "parts">, reading: Reading): ReadableText {
   const pieces: Piece[] = [];
@@ -30,9 +36,8 @@ export function readableText(message: Pick<Message, "role" | "text" | "parts">, 
     if (part.text === null) continue;
     const isCall = part.type === "tool" && message.role === "assistant";
     const call = isCall ? readableCall(part, reading) : null;
-    const brief =
-      reading.kind === "brief" && !isCall ? withoutFrames(part.text, shift(reading.focus, -from)) : part.text;
-    const shown = call?.text ?? brief;
+    const shown =
+      call?.text ?? readableWords(part.text, message.role === "tool" || part.type === "tool", reading, from);
     const range = { from: shownFrom, to: shownFrom + shown.length };
     pieces.push({ stored: { from, to: from + part.text.length }, range, shown });
     if (call !== null && part.toolCallId !== null) calls.push({ id: part.toolCallId, range, isEdit: call.isEdit });
@@ -42,6 +47,14 @@ export function readableText(message: Pick<Message, "role" | "text" | "parts">, 
   const locate = (range: TextRange): TextRange => locateIn(pieces, message.text, range);
   return { text: pieces.map(({ shown }) => shown).join("\n"), calls, locate };
 }
+
+function readableWords(words: string, isOutput: boolean, reading: Reading, from: number): string {
+  if (reading.kind === "whole") return words;
+  const once = isOutput ? withoutRepeats(words) : words;
+  return reading.kind === "once" ? once : withoutFrames(once, once === words ? shift(reading.focus, -from) : nowhere);
+}
+
+const nowhere: TextRange = { from: 0, to: 0 };
 
 interface Piece {
   readonly stored: TextRange;
@@ -84,18 +97,28 @@ function readableCall(part: Part, { kind }: Reading): { readonly text: string; r
   const edits = editsIn(input);
   if (edits.length > 0) {
     const path = pathFields.map((field) => input[field]).find((value) => typeof value === "string") ?? "";
-    const changes = edits.map(([old, now]) => changedLines(old, now, kind === "whole"));
+    const changes = edits.map(([old, now]) => changedLines(old, now, kind !== "brief"));
     return { text: [`${name} ${path}`, ...changes.filter((each) => each !== "")].join("\n"), isEdit: true };
   }
-  const long = Object.entries(input).flatMap(([field, value]) =>
-    typeof value === "string" && value.includes("\n") ? [{ field, value }] : [],
-  );
-  if (long.length === 0) return { text: stored, isEdit: false };
-  const rest = Object.entries(input).filter(([field]) => !long.some((each) => each.field === field));
-  const head = rest.length === 0 ? name : `${name} ${JSON.stringify(Object.fromEntries(rest))}`;
-  const isWritten = pathFields.some((field) => typeof input[field] === "string");
-  return { text: [head, ...long.map(({ field, value }) => `${field}: ${value}`)].join("\n"), isEdit: isWritten };
+  const fields = Object.keys(input);
+  const isLong = (field: string): boolean => textOf(input[field] ?? null).includes("\n");
+  const isWritten = fields.some(isLong) && pathFields.some((field) => typeof input[field] === "string");
+  if (fields.length === 0) return { text: stored, isEdit: false };
+  // What a call is about needs no name: its path, or the only text that it has.
+  const texts = fields.filter((field) => typeof input[field] === "string");
+  const about = pathFields.find((field) => texts.includes(field)) ?? (texts.length === 1 ? texts[0] : undefined);
+  const others = fields.filter((field) => field !== about && !(kind === "brief" && timeField.test(field)));
+  const wordsOf = (field: string): string => `${field}: ${textOf(input[field] ?? null)}`;
+  const short = others.filter((field) => !isLong(field)).map(wordsOf);
+  const head = [name, ...(about === undefined ? [] : [textOf(input[about] ?? null)])].join(" ");
+  const lines = [`${head}${short.length === 0 ? "" : ` (${short.join(", ")})`}`, ...others.filter(isLong).map(wordsOf)];
+  return { text: lines.join("\n"), isEdit: isWritten };
 }
+
+/** How long a call may take says nothing about what it does. */
+const timeField = /timeout/i;
+
+const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** Empty if the arguments are not an object, or were not stored as JSON. */
 function inputOf(text: string): JsonObject {
@@ -163,4 +186,24 @@ function withoutFrames(text: string, focus: TextRange): string {
     kept.push(line);
   }
   return kept.join("\n");
+}
+
+// ── Lines that repeat ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Lines that an output has so often are noise after the first. Code repeats lines, too, but they are indented. */
+const repeatsMin = 3;
+const noiseLine = /^(?=.*\p{L})\S.{11,}/u;
+
+function withoutRepeats(text: string): string {
+  const lines = text.split("\n");
+  const counts = new Map<string, number>();
+  for (const line of lines) if (noiseLine.test(line)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  if (![...counts.values()].some((count) => count >= repeatsMin)) return text;
+  const seen = new Set<string>();
+  const kept = lines.filter((line) => {
+    const isRepeated = (counts.get(line) ?? 0) >= repeatsMin && seen.has(line);
+    seen.add(line);
+    return !isRepeated;
+  });
+  return kept.join("\n").replace(/\n{3,}/g, "\n\n");
 }

@@ -177,6 +177,64 @@ describe("guarantee 25: scope holds", () => {
     }
   });
 
+  describe("of a reader in a project", () => {
+    const folder = "/w/app";
+    async function projects() {
+      const store = await open();
+      const made = async (sessionId: string, agentId: string | null, place: string | null) =>
+        (await store.open({ sessionId, sessionKey: `key of ${sessionId}`, agentId, folder: place })).id;
+      const ids = {
+        elsewhere: await made("elsewhere", "one", "/w/other"),
+        here: await made("here", "one", folder),
+        inside: await made("inside", "two", `${folder}/docs`),
+        beside: await made("beside", "one", `${folder}le`),
+        hidden: await made("hidden", "one", folder),
+        nobodys: await made("nobodys", null, folder),
+        nowhere: await made("nowhere", "one", null),
+      };
+      await store.setHidden(ids.hidden, true);
+      const reads = async (reader: Reader, expected: readonly (keyof typeof ids)[], asked: ReachRequest = {}) => {
+        const reach = await reachOf(store, reader, asked);
+        await readsExactly(
+          store,
+          reach,
+          expected.map((whose) => ids[whose]),
+          Object.values(ids),
+        );
+        return reach.kind;
+      };
+      return { ids, reads, store };
+    }
+
+    it("reads its sessions by default, as far as the policy allows, and its own wherever that is", async () => {
+      const { ids, reads } = await projects();
+      const inProject = { conversation: null, folder } as const;
+      assert.equal(await reads({ ...inProject, policy: "all" }, ["here", "inside", "nobodys"]), "project");
+      await reads({ ...inProject, policy: "agent", agentId: "one" }, ["here"]);
+      await reads({ ...inProject, policy: "agent", agentId: "two" }, ["inside"]);
+      assert.equal(await reads({ ...inProject, policy: "own", agentId: "one" }, []), "family");
+      const own = { conversation: ids.elsewhere, folder } as const;
+      await reads({ ...own, policy: "all" }, ["elsewhere", "here", "inside", "nobodys"]);
+      await reads({ ...own, policy: "agent" }, ["elsewhere", "here"]);
+      await reads({ ...own, policy: "own" }, ["elsewhere"]);
+    });
+
+    it("reads further on request, as it would without a project", async () => {
+      const { ids, reads, store } = await projects();
+      const reader = { conversation: ids.here, folder, policy: "agent" } as const;
+      await reads(reader, ["here", "elsewhere", "beside", "nowhere"], { allConversations: true });
+      await reads(reader, ["nowhere"], { conversationId: ids.nowhere });
+      for (const whose of ["inside", "hidden", "nobodys"] as const)
+        assert.equal(
+          (await isRefused(reachOf(store, reader, { conversationId: ids[whose] }))).code,
+          "not_found",
+          whose,
+        );
+      const outside = { conversation: null, folder, policy: "agent" } as const;
+      assert.equal((await isRefused(reachOf(store, outside, {}))).code, "denied");
+    });
+  });
+
   it("shows a hidden conversation only to readers in it", async () => {
     const { store, ids } = await ground();
     const reach = await reachOf(store, { conversation: ids["hidden segment"], policy: "own" }, {});

@@ -1,10 +1,11 @@
 /**
- * Decides which conversations a reader may read: its own session, or more if requested and the policy allows it.
+ * Decides which conversations a reader may read: its own session or project, or more if requested and the policy allows it.
  * Anything beyond that reach is indistinguishable from something that does not exist.
  */
 
 import { LcmError } from "../base/errors.ts";
-import type { Conversation, ConversationId, Message, Summary } from "../model/types.ts";
+import { conversationIn, messageName } from "../model/types.ts";
+import type { Conversation, ConversationId, Message, MessageId, Summary } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 
 export interface Reader {
@@ -13,6 +14,8 @@ export interface Reader {
   readonly policy: "own" | "agent" | "all";
   /** The agent of a reader whose own session is not stored (yet); its family is empty. */
   readonly agentId?: string;
+  /** The reader's project: by default it reads the sessions of this folder too, as far as its policy allows. */
+  readonly folder?: string;
 }
 
 /** What a reader requests beyond its own session, named like the tool arguments. */
@@ -22,7 +25,7 @@ export interface ReachRequest {
 }
 
 export interface Reach {
-  readonly kind: "family" | "conversation" | "agent" | "all" | "grant";
+  readonly kind: "family" | "project" | "conversation" | "agent" | "all" | "grant";
   /** null: every conversation that is not hidden. */
   readonly conversations: readonly ConversationId[] | null;
 }
@@ -43,6 +46,7 @@ export async function reachOf(store: Store, reader: Reader, asked: ReachRequest)
   }
   if (allConversations) return await widest(store, reader);
   if (conversationId !== undefined) return await one(store, reader, conversationId);
+  if (reader.folder !== undefined && reader.policy !== "own") return await projectOf(store, reader, reader.folder);
   if (reader.conversation === null && reader.agentId === undefined) return everything;
   return { kind: "family", conversations: idsOf(await familyOf(store, reader.conversation)) };
 }
@@ -56,6 +60,9 @@ export async function isWithin(store: Store, reach: Reach, conversation: Convers
 export async function lastMessage(store: Store, conversation: ConversationId): Promise<Message | undefined> {
   return (await store.messages({ conversation, limit: 1, keep: "newest" }))[0];
 }
+
+export const endWords = (last: MessageId): string =>
+  `conversation ${conversationIn(last)} ends with ${messageName(last)}`;
 
 /** Newest activity first. */
 export async function conversationsWithin(store: Store, { conversations }: Reach): Promise<readonly Conversation[]> {
@@ -98,9 +105,16 @@ async function widest(store: Store, reader: Reader): Promise<Reach> {
   return { kind: "agent", conversations: [...new Set([...idsOf(family), ...idsOf(others)])] };
 }
 
+/** The sessions of a folder that the reader may read, and its own, wherever that is. */
+async function projectOf(store: Store, reader: Reader, folder: string): Promise<Reach> {
+  const family = await familyOf(store, reader.conversation);
+  const inside = (await store.conversations({ folder })).filter((each) => mayRead(reader, family, each));
+  return { kind: "project", conversations: [...new Set([...idsOf(family), ...idsOf(inside)])] };
+}
+
 async function one(store: Store, reader: Reader, asked: number): Promise<Reach> {
   const conversation = await store.conversation(asked as ConversationId);
-  if (conversation === null || !(await mayRead(store, reader, conversation))) {
+  if (conversation === null || !mayRead(reader, await familyOf(store, reader.conversation), conversation)) {
     throw new LcmError("not_found", `there is no conversation ${asked}`, {
       hint: "leave out conversationId to read everything you may read",
     });
@@ -108,8 +122,7 @@ async function one(store: Store, reader: Reader, asked: number): Promise<Reach> 
   return { kind: "conversation", conversations: [conversation.id] };
 }
 
-async function mayRead(store: Store, reader: Reader, asked: Conversation): Promise<boolean> {
-  const family = await familyOf(store, reader.conversation);
+function mayRead(reader: Reader, family: readonly Conversation[], asked: Conversation): boolean {
   if (family.some(({ id }) => id === asked.id)) return true;
   if (reader.policy === "own" || asked.hidden) return false;
   if (reader.policy === "all") return true;

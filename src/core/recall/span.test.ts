@@ -91,6 +91,10 @@ describe("a part of the record", () => {
     assert.deepEqual([since, before], ["2026-02-17T00:05:00.000Z", "2026-02-17T00:09:00.000Z"]);
     const none = await resolveTimes({ store, clock }, { after: name(60) }, context);
     assert.equal(none.since, "2026-02-17T01:00:00.001Z", "after the last message there is nothing");
+    await assert.rejects(resolveTimes({ store, clock }, { since: name(999) }, context), (error: Error) => {
+      assert.match(error.message, /^there is no msg_\d+-999: conversation \d+ ends with msg_\d+-60$/);
+      return true;
+    });
   });
 
   it("is of one role or several", async () => {

@@ -14,7 +14,7 @@ import {
   type Role,
 } from "../model/types.ts";
 import { mustReach } from "./describe.ts";
-import { lastMessage, type Reach } from "./scope.ts";
+import { endWords, lastMessage, type Reach } from "./scope.ts";
 
 /** `since`, `after` and `before` are times or messages; `around` is a message. */
 export interface SpanWords {
@@ -97,13 +97,17 @@ export async function resolveSpan(
   };
 }
 
-/** The same, with messages as the times at which they were said. */
+/** The same, with messages as the times at which they were said; one beyond the end has none. */
 export async function resolveTimes(
   deps: { readonly store: Store; readonly clock: Clock },
   words: SpanWords,
   context: SpanContext,
 ): Promise<Pick<Span, "since" | "before" | "roles" | "reach">> {
-  const { afterId, beforeId, beyond: _, ...span } = await resolveSpan(deps, words, context);
+  const { afterId, beforeId, beyond, ...span } = await resolveSpan(deps, words, context);
+  if (beyond !== undefined)
+    throw new LcmError("not_found", `there is no ${messageName(beyond.asked)}: ${endWords(beyond.last)}`, {
+      hint: "pass an id up to that one, or a time",
+    });
   const timeOf = async (id: number | undefined): Promise<Timestamp | undefined> =>
     id === undefined ? undefined : (await deps.store.messages({ ids: [id as MessageId] }))[0]?.at;
   const last = await timeOf(afterId);

@@ -10,7 +10,10 @@ import { createLcm } from "../lcm.ts";
 import type { CompletionRequest } from "../model/store.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { expandFooter } from "../prompts/summary.ts";
-import { splitNotes } from "./leaf-notes.ts";
+import { messageToStore } from "../messages/codec.ts";
+import { messageIdOf, type ConversationId, type Message } from "../model/types.ts";
+import type { Timestamp } from "../base/time.ts";
+import { applyNotes, splitNotes } from "./leaf-notes.ts";
 
 const body = `They met at nine, and the boat is sold.\n\n${expandFooter} the price`;
 
@@ -66,6 +69,40 @@ describe("notes below a leaf", () => {
         const all = [...(notes?.searchWords.values() ?? [])];
         assert.ok(all.join("").length <= 2_400 && all.every((words) => words.length <= 240));
       }),
+    );
+  });
+});
+
+function messageOf(seq: number, text: string): Message {
+  const conversation = 1 as ConversationId;
+  const stored = messageToStore(user(text), { key: `k${seq}`, at: "2026-11-18T09:00:00.000Z" as Timestamp });
+  return {
+    ...stored,
+    parentKey: null,
+    moved: [],
+    conversation,
+    seq,
+    id: messageIdOf(conversation, seq),
+    text,
+    aside: null,
+  };
+}
+
+describe("guarantee 36: a model that was told to pin everything", () => {
+  it("pins few sentences of users, and only such as may be a rule or a lasting fact", () => {
+    const said = [
+      "Where is the report?",
+      "The ferry was late again. It rained.",
+      "Only trains, please. We met Ada.",
+      "My sister never flies. Nobody told me.",
+      "Must be under ten pages.",
+      "Only in the morning.",
+    ];
+    const messages = said.map((text, at) => messageOf(at + 1, text));
+    const notes = { searchWords: new Map<number, string>(), standing: said.map((_, at) => at + 1) };
+    assert.deepEqual(
+      applyNotes(notes, messages).pins.map(({ words }) => words),
+      ["Only trains, please.", "My sister never flies. … Nobody told me.", "Must be under ten pages."],
     );
   });
 });
@@ -136,7 +173,8 @@ describe("a leaf that a model writes", () => {
         .toReversed()
         .filter(([, origin]) => origin === "model")
         .map(([words]) => words),
-      ["We take the boat to the island. My knees hate stairs, so nothing on upper floors.", "what does the page say?"],
+      // Only the sentence that says something for good, and no question.
+      ["My knees hate stairs, so nothing on upper floors."],
     );
     assert.ok(pins.some(({ words, origin }) => words === "Always use metric units." && origin === "cue"));
     await lcm.close();

@@ -3,7 +3,7 @@
  * instructions. The form is strict and simple. Whatever is missing or malformed is ignored, and the summary is the same.
  */
 
-import { firstSentences, findStanding } from "../messages/standing.ts";
+import { findNamed } from "../messages/standing.ts";
 import { messageName, type Message, type NewPin, type SearchWords } from "../model/types.ts";
 import { footerStart, searchWordsHeading, standingHeading } from "../prompts/summary.ts";
 
@@ -47,8 +47,8 @@ function readNotes(below: string): LeafNotes {
   return { searchWords, standing: (listed.match(/\d{1,5}/g) ?? []).map(Number) };
 }
 
-/** More than a stretch of conversation has; a model that names everything has not understood. */
-const pinsMax = 8;
+/** Of one leaf. More are rare, and a model that names everything has not understood, or was told to. */
+const pinsMax = 3;
 
 /** What the notes say about these messages. Numbers of others are ignored, and only a user's message is pinned. */
 export function applyNotes(
@@ -63,7 +63,7 @@ export function applyNotes(
     }),
     pins: [...new Map(named.map((message) => [messageName(message.id), message])).values()]
       .flatMap((message): readonly NewPin[] => {
-        const words = message.role === "user" ? (findStanding(message)?.words ?? firstSentences(message)) : null;
+        const words = message.role === "user" ? findNamed(message) : null;
         if (words === null) return [];
         return [{ message: message.id, words, saidAt: message.at, origin: "model", state: "pinned", reason: "" }];
       })

@@ -7,7 +7,7 @@ import type { Passage } from "./extractive.ts";
 import type { Message, Part, Summary } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
 import { isObject, parseObject, type Json, type JsonObject } from "../base/json.ts";
-import { inputFieldOf, isFailedResult, resultIdIn, resultToolIn } from "../messages/dialects.ts";
+import { answeredCallOf, inputFieldOf, isFailedResult, resultIdIn, resultToolIn } from "../messages/dialects.ts";
 import { formatRange, formatTimestamp } from "../base/time.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { matchTies } from "../messages/tool-calls.ts";
@@ -101,10 +101,13 @@ function readMessage(message: Message): ReadMessage {
   const { role, parts } = message;
   const calls = parts.filter(({ type }) => type === "tool").map(readCall);
   const textOf = (some: readonly Part[]): string => textsOf(message, some).join("\n").trim();
-  const results = parts.filter(isResult).map((part): Result => {
-    return { id: part.toolCallId ?? noCall, text: textOf([part]), isFailed: isFailedResult(rawBlock(part)) };
+  const results = parts.flatMap((part): readonly Result[] => {
+    if (isResult(part))
+      return [{ id: part.toolCallId ?? noCall, text: textOf([part]), isFailed: isFailedResult(rawBlock(part)) }];
+    const answered = part.type === "tool" ? answeredCallOf(rawBlock(part)) : null;
+    return answered === null ? [] : [{ id: answered.id, text: answered.output.trim(), isFailed: answered.isFailed }];
   });
-  if (role !== "tool") return { message, fields, calls, results };
+  if (role !== "tool" || results.length > 0) return { message, fields, calls, results };
   const text = parts.length === 0 ? message.text.trim() : textOf(parts);
   return {
     message,
@@ -124,6 +127,8 @@ const isResult = (part: Part): boolean => part.type === "text" && part.toolCallI
 /** The name and arguments of a call, which the store keeps as `name {arguments}`, or as the host's block. */
 function readCall(part: Part): Call {
   const [id, tool] = [part.toolCallId ?? noId, part.toolName ?? ""];
+  const answered = answeredCallOf(rawBlock(part));
+  if (answered !== null) return { ...answered, part };
   if (part.text !== null) return { id, name: tool, input: readInput(part.text.slice(tool.length).trim()), part };
   const { name, ...block } = rawBlock(part);
   return { id, name: typeof name === "string" ? name : tool, input: block[inputFieldOf(block) ?? ""] ?? null, part };
@@ -206,7 +211,9 @@ function readingsOf(read: ReadMessage, links: Links): readonly Reading[] {
     kind: role,
     text: role === "tool" ? "" : spokenText(read, links),
   };
-  return [...readings, said].filter(({ text }) => text !== "");
+  // A call with its own result is said before that.
+  const inOrder = role === "assistant" ? [said, ...readings] : [...readings, said];
+  return inOrder.filter(({ text }) => text !== "");
 }
 
 const isSilent = ({ text, isFailed }: Result): boolean => !isFailed && /^(?:\(?no output\)?)?$/i.test(text);

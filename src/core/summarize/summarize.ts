@@ -6,8 +6,9 @@
 
 import { readAnswer } from "../model-calls/read-answer.ts";
 import { extract, type Passage } from "./extractive.ts";
-import type { CallPurpose, ConversationId, FileId, Message, NewSummary, Refusal } from "../model/types.ts";
+import type { CallPurpose, ConversationId, FileId, Message, NewSummary, Refusal, SearchWords } from "../model/types.ts";
 import type { Completion, Model } from "../model/store.ts";
+import { joinWords } from "./date-words.ts";
 import { applyNotes, splitNotes, type LeafNotes } from "./leaf-notes.ts";
 import { expandFooter, notesTokens, renderPrompt, type Prompt, type Templates } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
@@ -29,6 +30,8 @@ export interface Source {
   readonly depth: number;
   /** Of a leaf; the passages have their numbers, from 1. */
   readonly messages?: readonly Message[];
+  /** Of a leaf: dates that its messages mean by relative times. */
+  readonly dateWords?: readonly SearchWords[];
   readonly passages: readonly Passage[];
   /** Tokens of the run in the context. The summary plus its overhead must be shorter. */
   readonly tokens: number;
@@ -237,10 +240,11 @@ function extracted(source: Source, level: "extractive" | "truncated", target: nu
   return { kind: "incompressible" };
 }
 
-const drafted = (
-  { fileIds }: Source,
+function drafted(
+  { fileIds, dateWords = [] }: Source,
   made: Omit<NewSummary, "tokens" | "fileIds">,
-): Extract<Drafted, { readonly kind: "drafted" }> => ({
-  kind: "drafted",
-  summary: { ...made, tokens: renderedTokens(made.text), fileIds },
-});
+): Extract<Drafted, { readonly kind: "drafted" }> {
+  const searchWords = joinWords(made.searchWords ?? [], dateWords);
+  const found = searchWords.length === 0 ? {} : { searchWords };
+  return { kind: "drafted", summary: { ...made, ...found, tokens: renderedTokens(made.text), fileIds } };
+}

@@ -14,8 +14,8 @@ import { openSqlite } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { runCommand } from "./chat-commands.ts";
 import type { CommandContext, Llm, ReadTranscript } from "./host-api.ts";
-import { runtimeOf } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
+import { runtimeOf } from "../shared/runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { connect } from "../../store/sqlite/connect.ts";
 

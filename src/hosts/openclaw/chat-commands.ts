@@ -1,51 +1,24 @@
-/** Answers `/lcm` in a chat with a few short lines, problems first: people may read it on a phone. */
+/** Answers `/lcm` in a chat of OpenClaw: whose session it is, and what only this host knows. */
 
-import { groupsOf, levelSentence } from "../../format/findings.ts";
-import type { CompactReport } from "../../core/compaction/compact.ts";
 import { errorText } from "../../core/base/errors.ts";
-import { isSound, type Finding } from "../../core/maintenance/inspect.ts";
-import type { Lcm } from "../../core/lcm.ts";
-import type { StoreStatus } from "../../core/model/store.ts";
-import { changedSettings, misplacedWords, type Settings } from "../../core/model/settings.ts";
-import type { Spend } from "../../core/model-calls/metering.ts";
-import { firstLine } from "../../core/base/excerpt.ts";
-import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
+import { msToTimestamp, type Timestamp } from "../../core/base/time.ts";
+import { answerCommand, code, type HostWords } from "../shared/chat-commands.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import type { CommandContext, ReadTranscript } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
-import { describeError, type Runtime } from "./runtime.ts";
-import { agentOf, compactionSecondsOf, isIncognito, serviceOf, type Service } from "./sessions.ts";
 import { drainToReset } from "./read-transcript.ts";
 import { familyOf, findActive } from "./segments.ts";
-import { formatTimestamp, msToTimestamp, type Timestamp } from "../../core/base/time.ts";
-import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
-import { oneLine } from "../../format/safe-text.ts";
-import { whyPinned } from "../../format/pins.ts";
-import { messageName } from "../../core/model/types.ts";
-import type { Due } from "../../core/compaction/due.ts";
-import { withDeadline } from "../../core/base/deadline.ts";
+import type { Service } from "../shared/service.ts";
+import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
 
 const engineId = "lossless-claw";
 
-interface Request {
-  readonly runtime: Runtime;
-  readonly read: ReadTranscript;
-  readonly call: CommandContext;
-  /** The text after the subcommand. */
-  readonly rest: string;
-  readonly service: Service;
-  readonly place: TranscriptPlace;
-  /** A time in the person's zone. */
-  readonly clock: (at: Timestamp) => string;
-}
-
-type Answer = (request: Request) => Promise<readonly string[]> | readonly string[];
-
-const subcommands: ReadonlyMap<string, { readonly summary: string; readonly answer: Answer }> = new Map([
-  ["status", { summary: "show what is stored, how full the context is, and any problems", answer: showStatus }],
-  ["doctor", { summary: "check that nothing is lost, duplicated or broken", answer: examine }],
-  ["compact", { summary: "fold what can be folded now; add words to tell the model what to keep", answer: compact }],
-  ["pins", { summary: "list the standing instructions that every prompt keeps, and why", answer: listPins }],
-  ["help", { summary: "show this list", answer: help }],
-]);
+const host: HostWords = {
+  name: "OpenClaw",
+  shell: "openclaw lcm",
+  ownCompaction: "`/compact` uses OpenClaw's own compaction",
+  alias: "/lossless",
+};
 
 /** Never throws. */
 export async function runCommand(
@@ -53,74 +26,36 @@ export async function runCommand(
   read: ReadTranscript,
   call: CommandContext,
 ): Promise<{ readonly text: string }> {
-  const [, word = "", rest = ""] = /^\s*(\S*)\s*([^]*?)\s*$/.exec(call.args ?? "") ?? [];
-  const known = subcommands.get(word.toLowerCase() || "status");
-  if (known === undefined)
-    return { text: [`Unknown command ${code(`/lcm ${firstLine(word, 20)}`)}. Available:`, ...helpLines()].join("\n") };
   const { sessionKey = "", sessionId = "" } = call;
   const service = serviceOf(runtime.settings.values, call.sessionKey);
   const place = { agentId: call.agentId ?? agentOf(sessionKey), sessionKey, sessionId };
-  try {
-    const lines = await known.answer({ runtime, read, call, rest, service, place, clock: clockOf(call) });
-    return { text: lines.join("\n") };
-  } catch (error) {
-    runtime.note(`answering /lcm ${word}`, error);
-    return { text: `⚠️ ${sentence(describeError(error))}` };
-  }
+  const llm = call.runtimeContext?.llm;
+  const text = await answerCommand({
+    runtime,
+    host,
+    words: call.args ?? "",
+    unstored: whyUnstored(runtime, call, service),
+    mayRead: service !== "left",
+    zone: call.config?.agents?.defaults?.userTimezone,
+    compactionMs: compactionSecondsOf(call.config) * 1_000,
+    model: llm === undefined ? null : createHostModel(llm, runtime),
+    async open() {
+      const lcm = await runtime.open();
+      const doing = `catching up ${sessionKey} for a command`;
+      // Stores a reset that is only in the transcript so far. If that fails, the next turn does it.
+      if (service === "served" && sessionId !== "")
+        await runtime.attempt(sessionKey, doing, async () => await drainToReset(lcm, read, place));
+      return lcm;
+    },
+    conversation: async ({ store }) => await findActive(store, place),
+    family: async ({ store }) => await familyOf(store, place),
+    concerns: (clock) => concernsOf(call, clock),
+  });
+  return { text };
 }
-
-const helpLines = (): readonly string[] =>
-  [...subcommands].map(([name, { summary }]) => `- \`/lcm ${name}\`: ${summary}`);
-
-function help(): readonly string[] {
-  return [
-    "**Lossless Claw** keeps every message. It folds old ones into summaries; the agent can recall the originals.",
-    ...helpLines(),
-    "",
-    "`/lossless` is the same command. On the machine, `openclaw lcm` can search, browse, back up and repair.",
-  ];
-}
-
-const pinsShown = 20;
-
-async function listPins(request: Request): Promise<readonly string[]> {
-  const reason = whyUnstored(request);
-  if (reason !== null) return [reason];
-  const { store } = await openCaughtUp(request);
-  const conversation = await findActive(store, request.place);
-  if (conversation === null) return [nothingYet];
-  const pins = await store.pins(conversation.id, { inForce: true, limit: pinsShown + 1 });
-  if (pins.length === 0)
-    return ["Nothing is pinned. What you say for good (“always …”, “never …”) is pinned by itself."];
-  return [
-    "**Standing instructions**, newest first; prompts repeat them once your message is no longer shown:",
-    ...pins
-      .slice(0, pinsShown)
-      .map((pin) => `- ${oneLine(pin.words)} (${messageName(pin.message)}, ${whyPinned(pin)})`),
-    ...(pins.length > pinsShown ? [`- … more: \`openclaw lcm pins ${conversation.id}\``] : []),
-    "",
-    `Unpin one: ask the agent, or run \`openclaw lcm pins --remove msg_… --apply\`.`,
-  ];
-}
-
-/** In the time zone of the host's config, or else the machine's. */
-function clockOf({ config }: CommandContext): Request["clock"] {
-  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-  return (at) => {
-    try {
-      return formatTimestamp(at, config?.agents?.defaults?.userTimezone ?? timeZone);
-    } catch {
-      return formatTimestamp(at, timeZone); // An unknown zone is the host's to report.
-    }
-  };
-}
-
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
-
-const code = (text: string): string => `\`${text.replaceAll("`", "'")}\``;
 
 /** Why nothing of a session is stored; null if it is stored. */
-function whyUnstored({ service, runtime, call }: Request): string | null {
+function whyUnstored(runtime: Runtime, call: CommandContext, service: Service): string | null {
   const { values, sources } = runtime.settings;
   if (service === "served") return null;
   if (!values.enabled) return `The plugin is disabled (\`enabled: false\`, ${sources.enabled}).`;
@@ -131,96 +66,15 @@ function whyUnstored({ service, runtime, call }: Request): string | null {
     : "It is ignored (`ignoreSessionPatterns`): nothing is stored or folded.";
 }
 
-/** Stores a reset that is only in the transcript so far. If that fails, the next turn does it. */
-async function openCaughtUp({ runtime, read, service, place }: Request): Promise<Lcm> {
-  const lcm = await runtime.open();
-  const doing = `catching up ${place.sessionKey} for a command`;
-  if (service === "served" && place.sessionId !== "")
-    await runtime.attempt(place.sessionKey, doing, async () => await drainToReset(lcm, read, place));
-  return lcm;
-}
-
-const nothingYet = "Nothing is stored yet. Your next message stores everything, including the past.";
-
-type State = Awaited<ReturnType<typeof readState>>;
-
-async function showStatus(request: Request): Promise<readonly string[]> {
-  const { runtime, service } = request;
-  // Asking for the status of an unserved session must not create a database.
-  const isReadable = service !== "left" || runtime.isOpen();
-  const result = isReadable ? await readState(request).catch(describeError) : null;
-  const state = typeof result === "string" ? null : result;
-  const concerns = [
-    ...(typeof result === "string" ? [`The database ${code(runtime.path)} cannot be read: ${result}`] : []),
-    ...concernsOf(request, state),
-  ];
-  const number = state?.session?.conversation.id ?? null;
-  return [
-    concerns.length === 0
-      ? "✅ **Lossless Claw**: all is well"
-      : `⚠️ **Lossless Claw**: ${plural(concerns.length, "thing")} to look at`,
-    ...concerns.map((concern) => `- ${concern}`),
-    ...section(`This session${number === null ? "" : ` (conversation ${number})`}`, sessionLines(request, state)),
-    ...(state === null ? [] : section("Database", databaseLines(state.store))),
-    ...(state === null ? [] : section("Model calls", [spendText(state.spend)])),
-    ...section("Settings", settingLines(runtime)),
-  ];
-}
-
-const section = (title: string, lines: readonly string[]): readonly string[] =>
-  lines.length === 1
-    ? ["", `**${title}**: ${lines.join("")}`]
-    : ["", `**${title}**`, ...lines.map((line) => `- ${line}`)];
-
-async function readState(request: Request) {
-  const lcm = await openCaughtUp(request);
-  return {
-    session: request.service === "served" ? await readSession(lcm, request.place) : null,
-    store: await lcm.store.status(),
-    spend: await lcm.spend(),
-  };
-}
-
-async function readSession(lcm: Lcm, place: TranscriptPlace) {
-  const { store } = lcm;
-  const conversation = await findActive(store, place);
-  if (conversation === null) return null;
-  const { id } = conversation;
-  return {
-    conversation,
-    segments: await store.conversations({ familyOf: id }),
-    due: await lcm.due(id),
-    summaries: await store.context(id, { kind: "summary" }),
-    last: (await store.compactions(id, 1))[0] ?? null,
-  };
-}
-
-function concernsOf({ runtime, call, clock }: Request, state: State | null): readonly string[] {
-  const slot = call.config?.plugins?.slots?.contextEngine ?? engineId;
+function concernsOf({ config }: CommandContext, clock: (at: Timestamp) => string): readonly string[] {
+  const slot = config?.plugins?.slots?.contextEngine ?? engineId;
   const quarantine = findQuarantine();
-  const last = state?.session?.last ?? null;
-  const { usage, callsMax, breakers } = state?.spend ?? { usage: { calls: 0 }, callsMax: 1, breakers: [] };
-  const trouble = runtime.troubles.at(-1);
-  const earlier = runtime.troubles.length - 1;
-  const { unknownKeys, misplaced } = runtime.settings;
   return [
     slot !== engineId &&
       `OpenClaw's context engine is ${code(slot)}, so nothing new is stored; see \`plugins.slots.contextEngine\``,
     quarantine !== null &&
       `OpenClaw has disabled this engine: ${quarantine.why} (${clock(quarantine.at)}). Until OpenClaw restarts, ` +
         "`/compact` uses its own compaction; `/lcm compact` uses ours",
-    usage.calls >= callsMax && "All model calls of this window are used up: compaction waits, or runs without a model",
-    ...breakers.map(
-      ({ provider, at, until }) =>
-        `${provider} rejected the credential (${clock(at)}); it is retried after ${clock(until)}`,
-    ),
-    (last?.outcome === "failed" || last?.outcome === "waiting") && "The last compaction did not finish; see below",
-    trouble !== undefined &&
-      `While ${trouble.doing}: ${trouble.message} (${clock(trouble.at)})` +
-        (earlier === 0 ? "" : `. ${plural(earlier, "earlier problem")} in OpenClaw's log`),
-    unknownKeys.length > 0 &&
-      `The plugin's config has unknown settings, which are ignored: ${unknownKeys.map(code).join(", ")}`,
-    ...misplaced.map((each) => `In \`openclaw.json\`, ${misplacedWords(each)}`),
   ].filter((concern) => concern !== false);
 }
 
@@ -237,155 +91,3 @@ function findQuarantine(): { readonly at: Timestamp; readonly why: string } | nu
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
-
-function sessionLines(request: Request, state: State | null): readonly string[] {
-  const { runtime, clock } = request;
-  const reason = whyUnstored(request);
-  if (reason !== null) return [reason];
-  if (state === null) return ["Not available right now."];
-  if (state.session === null) return [nothingYet];
-  const { conversation, due, summaries, last } = state.session;
-  const { totals, caughtUp } = conversation;
-  const earlier = state.session.segments.filter(({ id }) => id !== conversation.id);
-  const before = earlier.reduce((sum, segment) => sum + segment.totals.messages, 0);
-  const depths = [...Map.groupBy(summaries, ({ depth }) => depth)].toSorted(([a], [b]) => b - a);
-  const inContext = depths.map(([depth, of]) => `${formatCount(of.length)} of depth ${depth}`).join(", ") || "none";
-  const newest = formatCount(runtime.settings.values.freshTailCount);
-  const [prompt, budget, threshold] = [due.promptTokens, due.budget, due.thresholdTokens].map(formatCount);
-  return [
-    `${plural(totals.messages, "message")} stored` +
-      (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${plural(earlier.length, "earlier segment")}`),
-    `Prompt: about ${prompt} of ${budget} tokens, compacted above ${threshold}`,
-    `Not folded: ${plural(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
-      `the newest ${newest} are never folded`,
-    `${plural(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
-    `${dueText(due)}, ${runtime.isCompacting(conversation.id) ? "compaction running" : "none running"}`,
-    ...(last === null ? [] : [`Last compaction: ${errorText(last.message)} (${clock(last.at)})`]),
-    ...(caughtUp === 0
-      ? []
-      : [
-          `${plural(caughtUp, "message")} from outside a finished turn (commands, failed turns, turns of another ` +
-            "engine), stored too",
-        ]),
-  ];
-}
-
-function dueText({ kind, rawTokens }: Due): string {
-  switch (kind) {
-    case "nothing":
-      return "No compaction due";
-    case "incremental":
-      return `One pass due for ${formatCount(rawTokens)} tokens`;
-    case "sweep":
-      return "Compaction due";
-  }
-}
-
-function databaseLines(status: StoreStatus): readonly string[] {
-  const { messages, conversations, summaries, bytes, path, belowNormal } = status;
-  const below = Object.entries(belowNormal).filter(([, amount]) => amount > 0);
-  const levels = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
-  return [
-    `${plural(messages, "message")} in ${plural(conversations, "conversation")}, ${formatBytes(bytes)}`,
-    `${plural(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
-    ...meaningLines(status),
-    code(path),
-  ];
-}
-
-const meaningLines = ({ vectors, embedders }: StoreStatus): readonly string[] => [
-  ...vectors.map(
-    ({ model, made, pending }) =>
-      `Meaning: ${plural(made, "message")} embedded by ${code(model)}, ${pending === 0 ? "complete" : `${formatCount(pending)} to do`}`,
-  ),
-  ...embedders.slice(-1).flatMap(({ name, failure }) => (failure === null ? [] : [`${code(name)} failed: ${failure}`])),
-];
-
-function spendText({ usage, callsMax, windowMinutes }: Spend): string {
-  const window = windowMinutes === 60 ? "hour" : plural(windowMinutes, "minute");
-  const [calls, most, failures] = [usage.calls, callsMax, usage.failures].map(formatCount);
-  return `${calls} of ${most} in the last ${window}, ${failures} failed`;
-}
-
-const valueCharsMax = 60;
-
-function settingLines({ settings }: Runtime): readonly string[] {
-  const changed = changedSettings(settings);
-  if (changed.length === 0) return ["all defaults"];
-  return changed.map(({ key, env, value, source }) => {
-    const shown = firstLine(typeof value === "string" ? value : JSON.stringify(value), valueCharsMax);
-    return `${code(`${key}: ${shown}`)} (${source === "environment" ? code(env) : source})`;
-  });
-}
-
-const marks: Readonly<Record<Finding["severity"], string>> = { error: "❌", warning: "⚠️", info: "ℹ️" };
-
-async function examine(request: Request): Promise<readonly string[]> {
-  const reason = whyUnstored(request);
-  if (reason !== null) return [`**This session**: ${reason}`];
-  const lcm = await openCaughtUp(request);
-  const segments = await familyOf(lcm.store, request.place);
-  if (segments.length === 0) return [`**This session**: ${nothingYet}`];
-  const findings: Finding[] = [];
-  for (const { id } of segments) findings.push(...(await lcm.inspect(id)));
-  const messages = segments.reduce((sum, { totals }) => sum + totals.messages, 0);
-  const summaries = segments.reduce((sum, { totals }) => sum + totals.summaries, 0);
-  return [
-    `${verdictOf(findings)}: ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")} checked.`,
-    ...(await groupsOf(lcm.store, findings)).map(({ severity, sentence: all, findings: [first, ...others] }) => {
-      const more = others.length === 0 ? "" : ` (and ${formatCount(others.length)} more like it)`;
-      return `- ${marks[severity]} ${sentence(all ?? `${first?.message}${more}`)}`;
-    }),
-    ...(isSound(findings) ? [] : ["", "On the machine, `openclaw lcm doctor` lists each one and how to fix it."]),
-  ];
-}
-
-function verdictOf(findings: readonly Finding[]): string {
-  const errors = findings.filter(({ severity }) => severity === "error").length;
-  const warnings = findings.filter(({ severity }) => severity === "warning").length;
-  if (errors > 0) return `❌ **Problems found**, ${plural(errors, "error")}`;
-  return warnings > 0 ? `⚠️ **Nothing lost or broken**, ${plural(warnings, "warning")}` : "✅ **All is well**";
-}
-
-async function compact(request: Request): Promise<readonly string[]> {
-  const { runtime, call, rest } = request;
-  const reason = whyUnstored(request);
-  if (reason !== null) return [`**This session**: ${reason}`, "`/compact` uses OpenClaw's own compaction here."];
-  const lcm = await openCaughtUp(request);
-  const conversation = await findActive(lcm.store, request.place);
-  if (conversation === null) return [`**This session**: ${nothingYet}`];
-  const llm = call.runtimeContext?.llm;
-  const model = llm === undefined ? null : lcm.metered(createHostModel(llm, runtime));
-  const report = await withDeadline(compactionSecondsOf(call.config) * 1_000, undefined, async (signal) =>
-    lcm.compact({
-      conversation: conversation.id,
-      mode: "sweep",
-      force: true,
-      signal,
-      ...(model === null ? {} : { model }),
-      ...(rest === "" ? {} : { customInstructions: rest }),
-    }),
-  );
-  const byLevel = Map.groupBy(report.passes, ({ level }) => level);
-  return [
-    `${report.compacted ? "✅ " : ""}${sentence(errorText(report.message))}`,
-    ...nextSteps(report, runtime.settings.values),
-    ...[...byLevel].flatMap(([level, passes]) => levelSentence(level, passes.length) ?? []).map(sentence),
-    ...(model === null ? ["OpenClaw offers no model here, so summaries are extracted and ignore instructions."] : []),
-  ];
-}
-
-function nextSteps({ outcome, passes }: CompactReport, { freshTailCount }: Settings): readonly string[] {
-  switch (outcome.kind) {
-    case "waiting":
-      return ["What was folded is kept. It continues after your next message, or with `/lcm compact`."];
-    case "failed":
-      return ["What was folded is kept. Check what is stored with `/lcm doctor`."];
-    case "bounded":
-      return ["What was folded is kept. Continue with `/lcm compact`."];
-    case "idle":
-    case "under":
-    case "settled":
-      return passes.length > 0 ? [] : [`The newest ${plural(freshTailCount, "message")} are never folded.`];
-  }
-}

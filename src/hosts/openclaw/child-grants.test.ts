@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError } from "../../core/base/errors.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { createRecallWorld } from "../../../test/support/recall-world.ts";
 import { endChild, grantFork } from "./child-grants.ts";
 import type { SpawnCall } from "./host-api.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
 const parentKey = "agent:ada:main";
@@ -72,7 +72,7 @@ describe("a child that forks its parent's context", () => {
     assert.equal(runtime.grants.size, 0);
     other.exec("COMMIT");
     other.close();
-    while (!runtime.grants.has(childKey)) await sleep(5);
+    await eventually(() => runtime.grants.has(childKey));
     assert.equal((await held())?.revokedAt, null);
   });
 
@@ -86,7 +86,7 @@ describe("a child that forks its parent's context", () => {
       else await preparation?.rollback();
       other.exec("COMMIT");
       const grants = other.prepare("SELECT revoked_at IS NOT NULL AS isRevoked FROM expansion_grants");
-      for (let looks = 0; looks < 400 && grants.get()?.["isRevoked"] !== 1; looks++) await sleep(5);
+      await eventually(() => grants.get()?.["isRevoked"] === 1);
       assert.deepEqual({ ...grants.get() }, { isRevoked: 1 }, way);
       other.close();
       assert.equal(runtime.grants.size, 0);

@@ -7,7 +7,7 @@ import type { GrantId } from "../../core/model/types.ts";
 import type { NewGrant, Store } from "../../core/model/store.ts";
 import { reachOf } from "../../core/recall/scope.ts";
 import type { SpawnCall } from "./host-api.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
 import { findActive } from "./segments.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";

@@ -1,9 +1,10 @@
 /**
- * Answers questions with a sub-agent of the host. Its session uses lcm_expand and lcm_describe under the question's grant,
+ * Answers questions with a sub-agent of the host. Its session reads and searches under the question's grant,
  * is not stored, and is deleted afterwards. Without sub-agents the host's model answers; if that fails, the core answers
  * with excerpts. A question counts as one model call, whatever the sub-agent does.
  */
 
+import { textOf } from "../shared/message-fields.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,7 +15,7 @@ import type { Completion, CompletionRequest } from "../../core/model/store.ts";
 import type { Delegate, Task } from "../../core/recall/ask-types.ts";
 import type { HostRuntime, Subagents } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { delegateKey } from "./sessions.ts";
 import { isObject, type Json } from "../../core/base/json.ts";
 import { lastDelegatePrompt } from "../../core/prompts/delegate.ts";
@@ -30,7 +31,7 @@ export interface DelegateDeps {
 }
 
 /** The only tools of ours that a child gets, so it cannot ask questions itself. */
-const delegateTools: readonly string[] = ["lcm_expand", "lcm_describe"];
+const delegateTools: readonly string[] = ["lcm_expand", "lcm_describe", "lcm_grep"];
 
 /** The share of its time that a question waits for an earlier one of its session. */
 const waitingShare = 0.8;
@@ -156,13 +157,6 @@ async function answerOf(subagent: Subagents, child: string, ended: Ended | null)
 const messagesMax = 200;
 
 const numberIn = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
-
-/** The text of a host message's content. */
-export function textOf(content: Json | undefined): string {
-  if (typeof content === "string") return content;
-  const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  return parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n");
-}
 
 /** The host revokes a tool call's permissions when its turn ends; deleting the child takes longer. */
 const detached = AsyncLocalStorage.snapshot();

@@ -4,17 +4,12 @@
  * stored is an error, because the host then commits it again.
  */
 
-import { pair } from "../../core/assembly/pair-results.ts";
-import { tokensOf } from "../../core/assembly/present-message.ts";
 import { errorText } from "../../core/base/errors.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
-import { safeCuts, tiesOf } from "../../core/messages/tool-calls.ts";
-import type { Conversation } from "../../core/model/types.ts";
-import { recallGuidance } from "../../core/prompts/guidance.ts";
 import { endChild, grantFork } from "./child-grants.ts";
-import { compactNow, modelOf } from "./compact-call.ts";
+import { answerCompact, modelOf } from "./compact-call.ts";
 import type {
   AssembleCall,
   AssembleResult,
@@ -24,11 +19,15 @@ import type {
   ReadTranscript,
   SessionCall,
 } from "./host-api.ts";
-import { LiveTurn, sumTokens } from "./live-turn.ts";
+import { recallAllowance } from "../shared/allowance.ts";
+import { cachedTokensOf, inputTokensOf } from "../shared/message-fields.ts";
+import { guidanceFor, newestFitting, sumTokens } from "../shared/prompts.ts";
+import { notRecorded, recordEnd, recordHosts, recordOurs, whyHosts, type Recording } from "../shared/prompt-records.ts";
+import { LiveTurn } from "./live-turn.ts";
 import { isSameBudget } from "../../core/model/prompt-cost.ts";
-import { budgetOf, learnFromTurn, recallAllowance, type Attempt } from "./prompt-budget.ts";
+import { budgetOf, learnFromTurn, type Attempt } from "./prompt-budget.ts";
 import { drain } from "./read-transcript.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { findActive } from "./segments.ts";
 import { placeOf, serviceOf } from "./sessions.ts";
 import { storeRun, storeUntranscribed } from "./standalone-runs.ts";
@@ -77,7 +76,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     async compact(call) {
       try {
         if (!isServed(call)) return await deps.delegateCompaction(call);
-        const result = await compactNow(runtime, deps.readTranscript, call);
+        const { currentTokenCount: counted } = call;
+        if (counted !== undefined && turn.shown !== null)
+          recordEnd(runtime, placeOf(call).sessionKey, turn.recording, { outcome: "overflow", counted });
+        const result = await answerCompact(runtime, deps.readTranscript, call);
         turn.shown = null;
         return result;
       } catch (error) {
@@ -131,7 +133,13 @@ async function commitTurn({ runtime, readTranscript }: EngineDeps, turn: LiveTur
     });
     // The host also commits queued turns of other sessions.
     const { attempt } = turn;
-    if (attempt !== null && attempt.session === call.sessionKey) learnFromTurn(runtime.memoryOf(place), attempt, call);
+    if (attempt !== null && attempt.session === call.sessionKey) {
+      learnFromTurn(runtime.memoryOf(place), attempt, call);
+      const last = call.messages.findLast((message) => inputTokensOf(message) > 0);
+      const usage = last === undefined ? {} : { counted: inputTokensOf(last), cached: cachedTokensOf(last) };
+      const end = { outcome: "answered", turn: call.advancementKey, ...usage } as const;
+      recordEnd(runtime, place.sessionKey, turn.recording, end);
+    }
     // Null means that storing takes too long for the turn to wait. The next turn reads the transcript anyway; an error
     // would make the host serve that turn, and all queued ones, itself.
     return { status: status?.value === "duplicate" ? ("duplicate" as const) : ("committed" as const) };
@@ -171,10 +179,24 @@ async function assemble(runtime: Runtime, turn: LiveTurn, call: AssembleCall): P
   const build = async () => await buildPrompt(runtime, turn, call, attempt);
   // A store that is behind would make the model answer an old state; then the host's own messages are shown.
   const built = turn.behind === null ? await runtime.attempt(doing, doing, build) : null;
-  const prompt = built?.value ?? newestFitting(call.messages, budgetOf(attempt, call, memory, 0));
+  turn.recording = built === null ? recordPassedOn(runtime, turn, call) : (built.value?.record() ?? notRecorded);
+  const prompt = built?.value?.prompt ?? passOn(newestFitting(call.messages, budgetOf(attempt, call, memory, 0)));
   attempt.shownTokens = prompt.estimatedTokens + additionTokens(prompt);
   return (turn.shown = prompt);
 }
+
+/** The next answer is then not based on ours. */
+const recordPassedOn = async (runtime: Runtime, turn: LiveTurn, call: AssembleCall): Recording => {
+  const place = turn.placeOf(call);
+  const find = async ({ store }: Lcm) => await findActive(store, place);
+  const why = turn.behind === null ? whyHosts.late : whyHosts.behind;
+  return await recordHosts(runtime, place.sessionKey, { find, why, model: modelNameOf(call) });
+};
+
+const modelNameOf = ({ runtimeSettings }: AssembleCall): string | null => {
+  const { resolved, provider } = runtimeSettings?.model ?? {};
+  return [provider, resolved].filter((word) => typeof word === "string" && word !== "").join("/") || null;
+};
 
 /** Null if nothing of the session is stored. */
 async function buildPrompt(
@@ -182,46 +204,27 @@ async function buildPrompt(
   turn: LiveTurn,
   call: AssembleCall,
   attempt: Attempt,
-): Promise<AssembleResult | null> {
+): Promise<{ readonly prompt: AssembleResult; readonly record: () => Recording } | null> {
   const lcm = await runtime.open();
   const place = turn.placeOf(call);
   const conversation = await findActive(lcm.store, place);
   if (conversation === null) return null;
   const guidance = await guidanceFor(lcm, conversation);
   const memory = runtime.memoryOf(place);
-  recallAllowance(memory, attempt, conversation.promptBudget);
+  recallAllowance(memory, attempt.named, conversation.promptBudget);
   const budget = budgetOf(attempt, call, memory, guidance === null ? 0 : estimateTokens(guidance));
   const stored = await lcm.assemble(conversation.id, { budget: Math.max(0, budget - turn.unstoredTokens) });
-  const { messages, tokens } = turn.append(stored.messages, stored.report.tokens);
+  const { messages, tokens, sent } = turn.append(stored.messages, stored.report.tokens);
   const addition = guidance === null || budget < 0 ? {} : { systemPromptAddition: guidance };
-  return { messages, estimatedTokens: tokens, ...addition };
+  const about = { ...sent, guidance: addition.systemPromptAddition ?? null, model: modelNameOf(call) };
+  const record = async () => await recordOurs(runtime, place.sessionKey, stored, about);
+  return { prompt: { messages, estimatedTokens: tokens, ...addition }, record };
 }
 
 const additionTokens = ({ systemPromptAddition }: AssembleResult): number =>
   systemPromptAddition === undefined ? 0 : estimateTokens(systemPromptAddition);
 
-/** What the system prompt says about recall; null while the agent sees everything. */
-async function guidanceFor({ store }: Lcm, { id, totals }: Conversation): Promise<string | null> {
-  const isRestarted = (await store.conversations({ familyOf: id, limit: 2 })).length > 1;
-  const isFolded = totals.summaries > 0;
-  return isFolded || isRestarted ? recallGuidance({ isFolded, isRestarted }) : null;
-}
-
 const passOn = (messages: readonly HostMessage[]): AssembleResult => ({
   messages,
   estimatedTokens: sumTokens(messages),
 });
-
-/** The newest of the host's own messages that fit, with tool calls and results kept together. */
-function newestFitting(messages: readonly HostMessage[], budget: number): AssembleResult {
-  const sums = [0];
-  for (const cost of messages.map(tokensOf).toReversed()) sums.push((sums.at(-1) ?? 0) + cost);
-  const costFrom = (at: number): number => sums[messages.length - at] ?? 0;
-  if (costFrom(0) <= budget) return { messages, estimatedTokens: costFrom(0) };
-  // Providers require that a user message comes first.
-  const cuts = [...safeCuts(messages.map(tiesOf)), messages.length].filter(
-    (at) => messages[at]?.["role"] !== "assistant",
-  );
-  const cut = cuts.find((each) => costFrom(each) <= budget) ?? messages.length;
-  return passOn(pair(messages.slice(cut)).messages.map(({ message }) => message));
-}

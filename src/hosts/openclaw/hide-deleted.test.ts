@@ -11,8 +11,8 @@ import { resolveSettings } from "../../core/model/settings.ts";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { hideDeleted } from "./hide-deleted.ts";
-import { runtimeOf } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
+import { runtimeOf } from "../shared/runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 const scratch = makeScratch("deletion");

@@ -1,7 +1,7 @@
 /** Hides a session from recall when it is deleted in the host. Its rows stay until an operator prunes them. */
 
 import type { HookEvent, SessionNames } from "./host-api.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
 
 /** Never throws. A session started later under the same key stays visible. */

@@ -4,6 +4,7 @@
  */
 
 import type { Json, JsonObject } from "../../core/base/json.ts";
+import type { Logger } from "../shared/runtime.ts";
 
 // ── The plugin's api ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -36,12 +37,6 @@ export interface SessionNames {
   readonly agentId?: string;
   readonly sessionKey?: string;
   readonly sessionId?: string;
-}
-
-export interface Logger {
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
 }
 
 export interface HostConfig {

@@ -8,7 +8,7 @@ import type { Completion, CompletionRequest, Model } from "../../core/model/stor
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
 import { errorText } from "../../core/base/errors.ts";
 import type { Llm, LlmAnswer, RuntimeSettings } from "./host-api.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
 
 /** Warns once if the host does not allow the model that the operator configured. */

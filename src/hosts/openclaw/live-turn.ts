@@ -1,18 +1,22 @@
 /** The state of one turn: what the host showed at its beginning, what we have shown since, and its budget. */
 
-import { tokensOf } from "../../core/assembly/present-message.ts";
 import { jsonText, type Json } from "../../core/base/json.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { isCallBlock } from "../../core/messages/dialects.ts";
-import { textOf } from "./delegate.ts";
+import type { Sent } from "../../core/seen/record.ts";
+import { notRecorded, type Recording } from "../shared/prompt-records.ts";
+import { textOf } from "../shared/message-fields.ts";
 import type { AssembleCall, AssembleResult, SessionCall, TranscriptPlace } from "./host-api.ts";
 import { beginAttempt, isFirstCall, type Attempt } from "./prompt-budget.ts";
 import { placeOf } from "./sessions.ts";
+import { sumTokens } from "../shared/prompts.ts";
 
 export class LiveTurn {
   /** The prompt of this turn. It stays unchanged as long as it fits, whatever is folded meanwhile. */
   shown: AssembleResult | null = null;
   attempt: Attempt | null = null;
+  /** The record of the last prompt. */
+  recording: Recording = notRecorded;
   /** Why messages from before this turn are missing from the store; null if none are. */
   behind: string | null = null;
   #target: SessionCall["sessionTarget"];
@@ -51,18 +55,23 @@ export class LiveTurn {
   }
 
   /** Appends what is not stored yet, and cuts off the stored messages that it repeats. */
-  append(stored: readonly HostMessage[], storedTokens: number): { messages: readonly HostMessage[]; tokens: number } {
+  append(stored: readonly HostMessage[], storedTokens: number): WithLive {
     const { messages, repeats } = this.#unstored;
     const end = startOfRepeats(stored, repeats);
     return {
+      sent: { messages: end, live: messages.length, liveTokens: this.unstoredTokens },
       messages: [...stored.slice(0, end), ...messages],
       tokens: storedTokens + this.unstoredTokens - sumTokens(stored.slice(end)),
     };
   }
 }
 
-export const sumTokens = (messages: readonly HostMessage[]): number =>
-  messages.reduce((sum, message) => sum + tokensOf(message), 0);
+interface WithLive {
+  readonly messages: readonly HostMessage[];
+  readonly tokens: number;
+  /** For the record of the prompt. */
+  readonly sent: Sent;
+}
 
 /** Messages of the live turn that are not stored yet. */
 interface Unstored {

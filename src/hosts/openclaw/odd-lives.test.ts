@@ -24,8 +24,8 @@ import { runCommand } from "./chat-commands.ts";
 import { hideDeleted } from "./hide-deleted.ts";
 import { createEngine } from "./engine.ts";
 import type { ContextEngine, ReadTranscript, TranscriptPlace } from "./host-api.ts";
-import { runtimeOf } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
+import { runtimeOf } from "../shared/runtime.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 

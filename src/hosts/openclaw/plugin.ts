@@ -6,11 +6,17 @@
 import { join, resolve } from "node:path";
 import { errorText } from "../../core/base/errors.ts";
 import { durabilityOf, misplacedWords, resolveSettings } from "../../core/model/settings.ts";
-import { fromHome, misplacedSettingsIn, pluginConfigIn, stateDirectoryIn } from "../../models/openclaw-files.ts";
+import {
+  databasePlaceIn,
+  fromHome,
+  misplacedSettingsIn,
+  pluginConfigIn,
+  stateDirectoryIn,
+} from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
 import type { ContextEngine, PluginApi, ReadTranscript } from "./host-api.ts";
 import { packageVersion } from "../../package.ts";
-import { runtimeOf, type Runtime } from "./runtime.ts";
+import { runtimeOf, type Runtime } from "../shared/runtime.ts";
 import { createTool } from "./tools.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
@@ -63,15 +69,16 @@ function findRuntime(api: PluginApi): Runtime {
   // As the operator wrote it: in the config that the host passes on, defaults look as if they were set.
   const settings = resolveSettings({ env: process.env, config: pluginConfigIn(config), misplaced });
   const durability = durabilityOf(settings.values, "normal"); // The host's transcript brings every row again.
-  const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectoryIn(process.env), "lcm.db")));
+  const place = databasePlaceIn(process.env, settings);
   return runtimeOf({
-    path,
+    path: place.shown,
     settings,
     clock: { now: () => new Date().toISOString() as Timestamp },
     logger: api.logger,
     async openStore() {
-      const { openSqliteWorker } = await import("../../store/sqlite/worker.ts");
-      return await openSqliteWorker({ path, durability }, (message) => api.logger.info(message));
+      const { openPlace } = await import("../../store/open.ts");
+      const report = (message: string): void => api.logger.info(message);
+      return await openPlace(place, { settings: settings.values, env: process.env, durability, report });
     },
     async embedder() {
       if (settings.values.embedder === null) return null;

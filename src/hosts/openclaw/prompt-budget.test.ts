@@ -5,16 +5,10 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { tokensOf } from "../../core/assembly/present-message.ts";
-import {
-  beginAttempt,
-  budgetOf,
-  isFirstCall,
-  learnFromOverflow,
-  learnFromTurn,
-  recallAllowance,
-} from "./prompt-budget.ts";
+import { beginAttempt, budgetOf, isFirstCall, learnFromTurn } from "./prompt-budget.ts";
+import { learnFromOverflow, recallAllowance } from "../shared/allowance.ts";
 import type { AssembleCall, CommitCall } from "./host-api.ts";
-import type { SessionMemory } from "./runtime.ts";
+import type { SessionMemory } from "../shared/runtime.ts";
 
 const [window, reserve] = [64_000, 16_000];
 
@@ -71,7 +65,7 @@ describe("the budget of an attempt", () => {
   it("reserves after a restart what the stored budget lacks, if it can be from the same model", () => {
     const attempt = beginAttempt(firstCall(36_000));
     const recalled = (promptBudget: number | null, memory = fresh()): number => {
-      recallAllowance(memory, attempt, promptBudget);
+      recallAllowance(memory, attempt.named, promptBudget);
       return budgetOf(attempt, firstCall(36_000), memory, 0);
     };
     assert.equal(recalled(20_000), 36_000 - 16_384);
@@ -86,7 +80,7 @@ describe("the budget of an attempt", () => {
     learnFromTurn(memory, before, committed(user, { role: "assistant", content: "hi" }));
     assert.equal(memory.promptBudget, 22_400);
     const attempt = beginAttempt(firstCall(36_000));
-    recallAllowance(memory, attempt, memory.promptBudget);
+    recallAllowance(memory, attempt.named, memory.promptBudget);
     assert.equal(budgetOf(attempt, firstCall(36_000), memory, 0), 32_400);
   });
 

@@ -90,7 +90,7 @@ describe("running a tool", () => {
     host.says({ role: "assistant", content: [{ type: "toolCall", id: "t1", name: "lcm_grep", arguments: input }] });
     await store.append(own.id, host.entries.map(toAppendable));
     const found = await call(own.context, "lcm_grep", input);
-    assert.match(textOf(found), /^\d+ matches, best first; times in UTC:\n[^]*> The secret is basalt/);
+    assert.match(textOf(found), /^The \d+ best matches; times in UTC:\n[^]*> The secret is basalt/);
     assert.doesNotMatch(textOf(found), /lcm_grep|pattern/);
   });
 

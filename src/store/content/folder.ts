@@ -34,7 +34,7 @@ export function openFolder(folder: string): ContentStore {
         });
       }
     },
-    path: (storageUri) => pathInside(folder, storageUri),
+    path: async (storageUri) => pathInside(folder, storageUri),
     facts: async (storageUri) => await factsIn(folder, storageUri),
     async oddity(storageUri) {
       const spot = await spotIn(folder, storageUri);
@@ -64,8 +64,7 @@ export function openFolder(folder: string): ContentStore {
 }
 
 async function putIn(folder: string, id: FileId, file: NewFile): Promise<ContentDraft> {
-  if (!isFileId(id)) throw new LcmError("invalid", `${id} is not a file id`);
-  const storageUri = `${file.conversation}/${id}.${extensionOf(file)}`;
+  const storageUri = uriOf(id, file);
   const path = pathInside(folder, storageUri);
   const { bytes, size } = encode(file.content, file.encoding);
   const draft = await writeDraft(folder, path, (to) => writeFile(to, bytes, { mode: 0o600, flag: "wx" }));
@@ -84,6 +83,11 @@ async function putIn(folder: string, id: FileId, file: NewFile): Promise<Content
     },
     drop: async () => await rm(draft, { force: true }),
   };
+}
+
+export function uriOf(id: FileId, file: NewFile): string {
+  if (!isFileId(id)) throw new LcmError("invalid", `${id} is not a file id`);
+  return `${file.conversation}/${id}.${extensionOf(file)}`;
 }
 
 const extensionOf = ({ name, mimeType, encoding }: NewFile): string =>
@@ -112,7 +116,10 @@ const extensions: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Throws for content that its bytes would not read back as: half a character, or base64 in another form. */
-function encode(content: string, encoding: FileEncoding): { readonly bytes: Buffer; readonly size: ContentSize } {
+export function encode(
+  content: string,
+  encoding: FileEncoding,
+): { readonly bytes: Buffer; readonly size: ContentSize } {
   const bytes = Buffer.from(content, encoding);
   if (encoding === "utf8" ? !content.isWellFormed() : bytes.toString("base64") !== content) {
     throw new LcmError(
@@ -195,13 +202,18 @@ export async function refuseLinks(folder: string, uris: readonly string[]): Prom
 function pathInside(folder: string, storageUri: string): string {
   const root = resolve(folder);
   const plain = storageUri.replace(/^file:\/\//, "");
-  // win32 splits the paths of every platform; the database may come from another.
-  const tail = join(win32.basename(win32.dirname(plain)), win32.basename(plain));
+  const tail = join(...lastNames(plain));
   const path = resolve(root, win32.isAbsolute(plain) && !plain.startsWith(root + sep) ? tail : plain);
   if (path !== root && !path.startsWith(root + sep)) {
     throw new LcmError("denied", `a stored file is outside the files folder: ${storageUri}`);
   }
   return path;
+}
+
+/** The folder and the name at the end of a URI, which are the same wherever the files folder is. */
+export function lastNames(storageUri: string): readonly [folder: string, name: string] {
+  // win32 splits the paths of every platform; the database may come from another.
+  return [win32.basename(win32.dirname(storageUri)), win32.basename(storageUri)];
 }
 
 /** Null for a URI that leads outside the folder, which nothing reads or writes. */
@@ -216,7 +228,7 @@ export function placeOf(folder: string, storageUri: string): string | null {
 /** Only names that `put` gives; other files in the folder are not ours. */
 const ownName = /^(file_[0-9a-f]{16})\.[A-Za-z0-9]{1,8}(\.\d{1,10}\.new)?$/;
 
-const toListed =
+export const toListed =
   (conversation: string) =>
   (name: string): readonly ListedContent[] => {
     const [, id = "", draft] = ownName.exec(name) ?? [];

@@ -6,18 +6,18 @@
 
 import { textOfParts } from "../../core/messages/codec.ts";
 import { checkAmount, LcmError } from "../../core/base/errors.ts";
-import { forgottenMark, messageIdOf, seqOf, tokensMax } from "../../core/model/types.ts";
+import { forgottenMark, heardPrefix, messageIdOf, seqOf, tokensMax } from "../../core/model/types.ts";
 import type { ConversationId, MessageId, MovedContent, NewEntry, NewMessage, Part } from "../../core/model/types.ts";
 import type { Appendable, Appended, AppendOptions } from "../../core/model/store.ts";
 import { reindex } from "../search/indexing.ts";
 import { entryChecksum, messageChecksum } from "../checksums.ts";
 import { checkNumber } from "../registry.ts";
-import { count, first, int, sql, text, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
+import { int, sql, text, textOrNull, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
 import { isTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
 import type { Gap } from "./late-entries.ts";
-import { insertPins } from "./pins.ts";
+import { behindHeard, findHeard, lineOf, type HeardPlace } from "./heard.ts";
 import { rewind, type Rewound } from "./rewind.ts";
 
 export function* append(
@@ -27,22 +27,26 @@ export function* append(
   options: AppendOptions = {},
 ): Script<Appended & Pick<Rewound, "gone">> {
   for (const item of appended) if (item.kind === "message") checkMessage(item.message);
-  const end = yield* endOf(deps, id, appended);
-  if (options.turnKey !== undefined && (yield* isStoredTurn(id, options.turnKey))) {
+  const { end, known, isStoredTurn, hasHeard } = yield* startOf(deps, id, appended, options);
+  if (options.ifMessages !== undefined && options.ifMessages !== end.messages)
+    return { messages: [], entries: 0, duplicates: 0, differing: [], turn: "stale", gone: [] };
+  if (isStoredTurn)
     return { messages: [], entries: 0, duplicates: appended.length, differing: [], turn: "duplicate", gone: [] };
-  }
-  const known = yield* storedKeys(id, appended);
   const stored: Stored = { messages: [], entries: 0, tokens: 0, shown: 0, shownTokens: 0, userMessages: 0, gone: [] };
   const differing: string[] = [];
+  const heard = hasHeard ? yield* findHeard(id, appended, known) : null;
   for (const item of appended) {
     const { key } = linkOf(item);
     const same = known.get(key);
     if (same === undefined) {
       known.set(key, contentOf(item));
-      yield* store(deps, end, stored, item);
+      const place = heard?.get(key);
+      if (place === undefined) yield* store(deps, end, stored, item);
+      else yield* storeBeside(end, stored, item, place);
       // A forgotten entry comes again with every replay, and stays forgotten.
     } else if (same !== contentOf(item) && !same.includes(forgottenMark)) differing.push(key);
   }
+  yield* send(end);
   if (options.turnKey !== undefined) {
     yield sql`INSERT INTO turns (conversation_id, turn_key) VALUES (${id}, ${options.turnKey})`;
   }
@@ -81,7 +85,6 @@ function checkMessage({ key, tokens, at }: NewMessage): void {
 /** Where a conversation ends, which moves on with every entry. */
 interface End {
   readonly id: ConversationId;
-  readonly sessionKey: string | null;
   nextSeq: number;
   /** Key of the newest entry, and what it was when the call began. */
   head: string | null;
@@ -93,29 +96,60 @@ interface End {
   gaps: readonly Gap[];
   readonly caughtUp: number;
   readonly isIndexed: boolean;
+  readonly messages: number;
   readonly now: Timestamp;
+  /** Rows that nothing has needed yet. They are stored together, which saves a server most of the work. */
+  unsent: Statement[];
 }
 
-function* endOf(deps: ScriptDeps, id: ConversationId, appended: readonly Appendable[]): Script<End> {
-  const end = yield* first(
-    sql`SELECT next_seq, session_key, head_key, last_message_at, caught_up, unindexed,
+interface Start {
+  readonly end: End;
+  /** Those of the keys that are stored already, each with its content. */
+  readonly known: Map<string, string>;
+  readonly isStoredTurn: boolean;
+  /** Whether a proxy has stored something here. */
+  readonly hasHeard: boolean;
+}
+
+function* startOf(
+  deps: ScriptDeps,
+  id: ConversationId,
+  appended: readonly Appendable[],
+  { turnKey }: AppendOptions,
+): Script<Start> {
+  const keys = appended.map((item) => linkOf(item).key);
+  const rows = yield [
+    sql`SELECT next_seq, head_key, last_message_at, caught_up, unindexed, message_count,
                (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
-               EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps
+               EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps,
+               EXISTS (SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey ?? null}) AS is_stored,
+               EXISTS (SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key >= ${heardPrefix}
+                         AND message_key < ${behindHeard}) AS has_heard
         FROM conversations WHERE conversation_id = ${id}`,
-    (row) => ({
-      nextSeq: int(row, "next_seq"),
-      sessionKey: row["session_key"] as string | null,
-      head: row["head_key"] as string | null,
-      headBefore: row["head_key"] as string | null,
-      latest: (row["last_message_at"] ?? "") as string,
-      ordinal: (row["last_ordinal"] ?? 0) as number,
-      caughtUp: int(row, "caught_up"),
-      isIndexed: int(row, "unindexed") === 0,
-      hasGaps: int(row, "has_gaps") === 1,
-    }),
-  );
-  if (end === null) throw new LcmError("not_found", `there is no conversation ${id}`);
-  return { id, ...end, gaps: end.hasGaps ? yield* gapsFor(id, appended.map(linkOf)) : [], now: deps.now() };
+    sql`SELECT k.value AS key, m.content FROM texts_in(${keys}) k
+        CROSS JOIN messages m ON m.conversation_id = ${id} AND m.message_key = k.value
+      UNION ALL SELECT k.value, e.raw FROM texts_in(${keys}) k
+        CROSS JOIN transcript_entries e ON e.conversation_id = ${id} AND e.entry_key = k.value`,
+  ];
+  const [row, ...stored] = rows;
+  if (row?.["next_seq"] === undefined) throw new LcmError("not_found", `there is no conversation ${id}`);
+  const end = {
+    nextSeq: int(row, "next_seq"),
+    head: textOrNull(row, "head_key"),
+    headBefore: textOrNull(row, "head_key"),
+    latest: textOrNull(row, "last_message_at") ?? "",
+    ordinal: (row["last_ordinal"] ?? 0) as number,
+    caughtUp: int(row, "caught_up"),
+    isIndexed: int(row, "unindexed") === 0,
+    messages: int(row, "message_count"),
+    gaps: int(row, "has_gaps") === 1 ? yield* gapsFor(id, appended.map(linkOf)) : [],
+  };
+  return {
+    end: { id, ...end, now: deps.now(), unsent: [] },
+    known: new Map(stored.map((each) => [text(each, "key"), text(each, "content")])),
+    isStoredTurn: int(row, "is_stored") === 1,
+    hasHeard: int(row, "has_heard") === 1,
+  };
 }
 
 /** What a call has stored so far: `shown` in the context. */
@@ -155,7 +189,9 @@ function* classify({ id, gaps, head }: End, item: Appendable): Script<Arrival> {
 
 function* store(deps: ScriptDeps, end: End, stored: Stored, item: Appendable): Script<void> {
   const { id } = end;
-  const { key } = linkOf(item);
+  const { key, parentKey } = linkOf(item);
+  const isNext = typeof parentKey !== "string" || parentKey === end.head;
+  if (!isNext || end.gaps.length > 0 || key === end.headBefore) yield* send(end);
   const lost = key === end.headBefore && item.kind === "message" ? yield* freeLostId(id) : null;
   stored.shown -= lost?.places ?? 0;
   const arrival = yield* classify(end, item);
@@ -182,18 +218,9 @@ function* store(deps: ScriptDeps, end: End, stored: Stored, item: Appendable): S
   const { message } = item;
   const messageId = lost?.messageId ?? messageIdOf(id, checkNumber(id, end.nextSeq));
   end.nextSeq = Math.max(end.nextSeq, seqOf(messageId) + 1);
-  yield messageRows(messageId, id, message, end.now);
+  end.unsent.push(...messageRows(messageId, id, message, end.now));
+  if (lost !== null || arrival.kind === "late") yield* send(end);
   if (lost !== null) yield* reindex("messages", messageId);
-  if (message.standing !== undefined) {
-    const pin = {
-      ...message.standing,
-      message: messageId,
-      saidAt: message.at,
-      origin: "cue",
-      state: "pinned",
-    } as const;
-    yield* insertPins(end, [pin]);
-  }
   stored.messages.push(messageId);
   stored.tokens += message.tokens;
   stored.userMessages += message.role === "user" ? 1 : 0;
@@ -201,25 +228,34 @@ function* store(deps: ScriptDeps, end: End, stored: Stored, item: Appendable): S
   if (message.aside !== undefined) return;
   const ordinal = arrival.kind === "late" ? yield* placeLate(id, arrival.fills, messageId) : end.ordinal + 1;
   if (ordinal === null) return;
-  yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
-            VALUES (${id}, ${ordinal}, 'message', ${messageId})`;
+  end.unsent.push(sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
+                      VALUES (${id}, ${ordinal}, 'message', ${messageId})`);
+  // Left unsent, it would put its table before the messages that follow.
+  if (lost !== null || arrival.kind === "late") yield* send(end);
   end.ordinal = arrival.kind === "late" ? yield* lastOrdinal(id) : ordinal;
   stored.shown += 1;
   stored.shownTokens += message.tokens;
 }
 
-function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
-  return (yield* count(sql`SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey}`)) === 1;
+/** Table by table, since rows of one table that follow each other are one statement of a server. */
+function* send(end: End): Script<void> {
+  const byTable = Map.groupBy(end.unsent, ({ parts }) => parts);
+  end.unsent = [];
+  if (byTable.size > 0) yield [...byTable.values()].flat();
 }
 
-/** Those of the keys that are stored already, each with its content. */
-function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, string>> {
-  const keys = appended.map((item) => linkOf(item).key);
-  const rows = yield sql`SELECT k.value AS key, m.content FROM json_each(${keys}) k
-      CROSS JOIN messages m ON m.conversation_id = ${id} AND m.message_key = k.value
-    UNION ALL SELECT k.value, e.raw FROM json_each(${keys}) k
-      CROSS JOIN transcript_entries e ON e.conversation_id = ${id} AND e.entry_key = k.value`;
-  return new Map(rows.map((row) => [text(row, "key"), text(row, "content")]));
+/** A line of the host beside what the proxy stored: the context and its newest entry stay. */
+function* storeBeside(end: End, stored: Stored, item: Appendable, place: HeardPlace): Script<void> {
+  const entry = item.kind === "entry" ? item.entry : place.kind === "same" ? lineOf(item.message, place) : null;
+  if (item.kind === "entry" || entry !== null) {
+    if (entry !== null) yield* insertEntry(end.id, entry, end.nextSeq - 1);
+    stored.entries += 1;
+    return;
+  }
+  const messageId = messageIdOf(end.id, checkNumber(end.id, end.nextSeq++));
+  yield messageRows(messageId, end.id, { ...item.message, aside: "note" }, end.now);
+  stored.messages.push(messageId);
+  stored.tokens += item.message.tokens;
 }
 
 const linkOf = (item: Appendable): NewMessage | NewEntry => (item.kind === "message" ? item.message : item.entry);

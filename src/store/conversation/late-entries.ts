@@ -29,9 +29,9 @@ export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script
   const parents = entries.flatMap(({ parentKey }) => parentKey ?? []);
   const hasRoot = entries.some(({ parentKey }) => parentKey === null);
   const gaps = yield* all(
-    sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM json_each(${keys}))
+    sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM texts_in(${keys}))
         UNION
-        SELECT g.* FROM json_each(${parents}) p CROSS JOIN missing_parents g INDEXED BY missing_parents_late_idx
+        SELECT g.* FROM texts_in(${parents}) p CROSS JOIN missing_parents g INDEXED BY missing_parents_late_idx
           ON g.conversation_id = ${id} AND g.late_key = p.value
         UNION
         SELECT * FROM (SELECT * FROM missing_parents INDEXED BY missing_parents_late_idx
@@ -49,8 +49,8 @@ export function* noteGap(
   id: ConversationId,
   { parentKey, childKey, lateKey = null }: Pick<Gap, "parentKey" | "childKey"> & Partial<Gap>,
 ): Script<Gap> {
-  yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key, late_key)
-            VALUES (${id}, ${parentKey}, ${childKey}, ${lateKey})`;
+  yield sql`INSERT INTO missing_parents (conversation_id, parent_key, child_key, late_key)
+            VALUES (${id}, ${parentKey}, ${childKey}, ${lateKey}) ON CONFLICT DO NOTHING`;
   return { parentKey, childKey, lateKey };
 }
 
@@ -118,7 +118,7 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
   if (child === null) return null;
   return yield* first(
     sql`SELECT ordinal FROM context_items
-        WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${yield* reads.coveredBy(child)}))
+        WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM texts_in(${yield* reads.coveredBy(child)}))
         UNION ALL
         SELECT * FROM (SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
                        ORDER BY ordinal DESC LIMIT 1)

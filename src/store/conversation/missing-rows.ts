@@ -14,23 +14,23 @@ export const toDangling = (row: Row): DanglingReference => ({
 /** References to missing rows, or to rows of other conversations. */
 export const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
   all(
-    sql`SELECT 'context_items' AS table_name, c.ordinal AS from_id, c.message_id AS to_id FROM context_items c
+    sql`SELECT 'context_items' AS table_name, CAST(c.ordinal AS TEXT) AS from_id, CAST(c.message_id AS TEXT) AS to_id FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
-          WHERE c.conversation_id = ${id} AND c.message_id IS NOT NULL AND m.conversation_id IS NOT c.conversation_id
+          WHERE c.conversation_id = ${id} AND c.message_id IS NOT NULL AND m.conversation_id IS DISTINCT FROM c.conversation_id
         UNION ALL
-        SELECT 'context_items', c.ordinal, c.summary_id FROM context_items c
+        SELECT 'context_items', CAST(c.ordinal AS TEXT), c.summary_id FROM context_items c
           LEFT JOIN summaries s ON s.summary_id = c.summary_id
-          WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS NOT c.conversation_id
+          WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS DISTINCT FROM c.conversation_id
         UNION ALL
-        SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l
+        SELECT 'summary_messages', l.summary_id, CAST(l.message_id AS TEXT) FROM summary_messages l
           JOIN messages m ON m.message_id = l.message_id
           WHERE l.summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
-            AND m.conversation_id IS NOT l.conversation_id
+            AND m.conversation_id IS DISTINCT FROM l.conversation_id
         UNION ALL
         SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p
           LEFT JOIN summaries s ON s.summary_id = p.parent_summary_id
           WHERE p.summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
-            AND s.conversation_id IS NOT p.conversation_id`,
+            AND s.conversation_id IS DISTINCT FROM p.conversation_id`,
     toDangling,
   );
 
@@ -48,10 +48,10 @@ export function* referencesToMissing(
           UNION ALL
           SELECT message_id, NULL FROM context_items WHERE conversation_id = ${id} AND message_id IS NOT NULL
           UNION ALL
-          SELECT json_extract(item.value, '$.message_id'), NULL
-            FROM journal j, json_each(j.before_json, '$.gone.context_items') item
-            WHERE j.operation = 'fix' AND json_extract(item.value, '$.conversation_id') = ${id}
-              AND json_extract(item.value, '$.message_id') IS NOT NULL)
+          SELECT json_number(item.value, '$.message_id'), NULL
+            FROM journal j, objects_at(j.before_json, '$.gone.context_items') item
+            WHERE j.operation = 'fix' AND json_number(item.value, '$.conversation_id') = ${id}
+              AND json_number(item.value, '$.message_id') IS NOT NULL)
         SELECT n.message_id, n.summary_id FROM named n LEFT JOIN messages m USING (message_id)
           WHERE m.message_id IS NULL GROUP BY n.message_id, n.summary_id ORDER BY n.message_id`,
     (row) => ({
@@ -70,14 +70,14 @@ export function* referencesToMissing(
 function* cameBack(id: ConversationId, ids: readonly MessageId[]): Script<ReadonlySet<unknown>> {
   // One walk over the conversation: a query per missing message would read as far every time.
   const rows = yield sql`WITH walked AS (
-        SELECT id, is_gone, min(iif(is_gone, NULL, id)) OVER (ORDER BY id DESC) AS follower FROM (
+        SELECT id, is_gone, min(CASE WHEN is_gone = 0 THEN id END) OVER (ORDER BY id DESC) AS follower FROM (
           SELECT message_id AS id, 0 AS is_gone FROM messages WHERE conversation_id = ${id}
-          UNION ALL SELECT value, 1 FROM json_each(${ids})))
+          UNION ALL SELECT value, 1 FROM numbers_in(${ids})))
       SELECT walked.id FROM walked
       JOIN messages next ON next.message_id = walked.follower
       JOIN messages back ON back.conversation_id = ${id} AND back.message_key = next.parent_key
         AND back.message_id > next.message_id
-      WHERE walked.is_gone AND (back.parent_key IS NULL OR EXISTS (
+      WHERE walked.is_gone = 1 AND (back.parent_key IS NULL OR EXISTS (
         SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = back.parent_key))`;
   return new Set(rows.map((row) => row["id"]));
 }

@@ -16,11 +16,24 @@ import { copySummary } from "./summary-rows.ts";
 export const open: WriteScript<"open"> = function* (deps, session) {
   const active = (yield* findActive(session)) ?? (yield* giveKey(deps, session));
   if (active === null) return yield* insertConversation(deps, session);
+  return yield* learnOrigin(yield* takeSessionId(active, session), session);
+};
+
+function* takeSessionId(active: Conversation, session: SessionIdentity): Script<Conversation> {
   // Until a host has written to it, a conversation takes the id of whichever session of its key comes first.
   if (active.hostCursor !== null || active.sessionId === session.sessionId || session.sessionId === "") return active;
   yield sql`UPDATE conversations SET session_id = ${session.sessionId} WHERE conversation_id = ${active.id}`;
   return yield* mustHave(active.id);
-};
+}
+
+/** A session that did not know its folder or its parent before may know it now. */
+function* learnOrigin(known: Conversation, session: SessionIdentity): Script<Conversation> {
+  const folder = known.folder ?? session.folder ?? null;
+  const parent = known.parentSessionId ?? session.parentSessionId ?? null;
+  if (folder === known.folder && parent === known.parentSessionId) return known;
+  yield sql`UPDATE conversations SET folder = ${folder}, parent_session = ${parent} WHERE conversation_id = ${known.id}`;
+  return { ...known, folder, parentSessionId: parent };
+}
 
 /** A conversation stored under a session id alone (by an import or the older program) continues under its key. */
 function* giveKey(deps: ScriptDeps, { sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {
@@ -42,7 +55,7 @@ export const openSession: WriteScript<"openSession"> = function* (deps, session)
         ORDER BY active DESC, conversation_id DESC LIMIT 1`,
     toConversation,
   );
-  return known ?? (yield* openSegment(deps, session));
+  return known === null ? yield* openSegment(deps, session) : yield* learnOrigin(known, session);
 };
 
 export const openSegment: WriteScript<"openSegment"> = function* (
@@ -51,14 +64,19 @@ export const openSegment: WriteScript<"openSegment"> = function* (
   { hostCursor, carryDepth, begins } = {},
 ) {
   const known = begins === undefined ? null : yield* findBegunWith(session, begins.key);
-  if (known !== null) return known;
+  if (known !== null) return yield* learnOrigin(known, session);
   const previous = yield* findActive(session);
   if (previous !== null) {
     yield sql`UPDATE conversations SET active = 0, updated_at = ${deps.now()}, revision = revision + 1
               WHERE conversation_id = ${previous.id}`;
     yield* deactivate(previous.id, previous.sessionKey);
   }
-  const made = yield* insertConversation(deps, { ...session, agentId: session.agentId ?? previous?.agentId ?? null });
+  const made = yield* insertConversation(deps, {
+    ...session,
+    agentId: session.agentId ?? previous?.agentId ?? null,
+    folder: session.folder ?? previous?.folder ?? null,
+    parentSessionId: session.parentSessionId ?? previous?.parentSessionId ?? null,
+  });
   if (hostCursor !== undefined)
     yield sql`UPDATE conversations SET host_cursor = ${hostCursor} WHERE conversation_id = ${made.id}`;
   if (begins !== undefined) {
@@ -73,7 +91,7 @@ export const openSegment: WriteScript<"openSegment"> = function* (
 const findBegunWith = ({ sessionId, sessionKey = null }: SessionIdentity, key: string): Script<Conversation | null> =>
   first(
     sql`SELECT c.* FROM conversations c JOIN transcript_entries e USING (conversation_id)
-        WHERE c.session_id = ${sessionId} AND c.session_key IS ${sessionKey} AND e.entry_key = ${key} AND e.after_seq = 0`,
+        WHERE c.session_id = ${sessionId} AND c.session_key IS NOT DISTINCT FROM ${sessionKey} AND e.entry_key = ${key} AND e.after_seq = 0`,
     toConversation,
   );
 
@@ -93,7 +111,7 @@ function* carryOver(deps: ScriptDeps, from: ConversationId, to: ConversationId, 
               VALUES (${to}, ${at + 1}, 'summary', ${copy})`;
   }
   const contextTokens = shown.reduce((sum, { tokens }) => sum + tokens, 0);
-  yield* carryPins(from, to);
+  yield* carryPins(deps.now(), from, to);
   yield* adjustTotals(deps, to, { summaries: shown.length, contextItems: shown.length, contextTokens });
 }
 
@@ -120,8 +138,10 @@ function* insertConversation(deps: ScriptDeps, session: SessionIdentity): Script
   const key = session.sessionKey ?? null;
   const agent = session.agentId ?? agentOf(key);
   const made = yield* one(
-    sql`INSERT INTO conversations (conversation_id, session_id, session_key, agent_id, created_at, updated_at)
-        VALUES (${yield* freshNumber("conversations")}, ${session.sessionId}, ${key}, ${agent}, ${now}, ${now})
+    sql`INSERT INTO conversations (conversation_id, session_id, session_key, agent_id, folder, parent_session, created_at,
+                                   updated_at)
+        VALUES (${yield* freshNumber("conversations")}, ${session.sessionId}, ${key}, ${agent}, ${session.folder ?? null},
+                ${session.parentSessionId ?? null}, ${now}, ${now})
         RETURNING *`,
     toConversation,
   );

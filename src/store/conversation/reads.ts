@@ -28,8 +28,8 @@ import {
 import { all, first, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { ReadScripts, Row, Script, Statement } from "../script.ts";
 
-/** SQLite's value for "no limit". */
-const unlimited = -1;
+/** For a LIMIT without an end. */
+const unlimited = Number.MAX_SAFE_INTEGER;
 
 /** All rows without a limit. SQLite would take a negative one for none, and fail on a fraction. */
 export function rowsMax(limit = Infinity): number {
@@ -49,12 +49,17 @@ export const reads = {
     const sessionKey = filter.sessionKey ?? family?.sessionKey ?? null;
     const sessionId = filter.sessionId ?? (family !== null && family.sessionKey === null ? family.sessionId : null);
     const agent = filter.agentId ?? (family === null || family.sessionKey === null ? null : family.agentId);
+    const folder = filter.folder?.replace(/[/\\]+$/, "") ?? null;
+    const parent = filter.parentSessionId ?? null;
     return yield* all(
       sql`SELECT * FROM conversations
           WHERE (${sessionKey} IS NULL OR session_key = ${sessionKey})
             AND (${sessionId} IS NULL OR session_id = ${sessionId})
             AND (${family === null ? 0 : 1} = 0 OR ${sessionKey} IS NOT NULL OR session_key IS NULL)
             AND (${agent} IS NULL OR agent_id = ${agent})
+            AND (${folder} IS NULL OR folder = ${folder}
+                 OR substr(folder, 1, length(${folder}) + 1) IN (${`${folder}/`}, ${`${folder}\\`}))
+            AND (${parent} IS NULL OR parent_session = ${parent})
             AND (${filter.active === undefined ? null : Number(filter.active)} IS NULL
                  OR active = ${filter.active === undefined ? null : Number(filter.active)})
             AND (${filter.includeHidden === true ? 1 : 0} = 1 OR hidden = 0)
@@ -65,30 +70,33 @@ export const reads = {
   },
 
   *context(id, window = {}) {
-    yield* mustHave(id);
     const { after = lowest, before = highest, kind = "any", keep = "oldest", limit } = window;
     const items = yield* all(
       { parts: windows[kind][keep], values: [id, after, before, rowsMax(limit)] },
       toContextItem,
     );
+    if (items.length === 0) yield* mustHave(id);
     return keep === "newest" ? items.toReversed() : items;
   },
 
   *messages(selection) {
     if ("ids" in selection) {
       const range = rangeOf(selection.ids);
-      const rows =
+      const rows = yield [
         range === null
-          ? yield sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM json_each(${selection.ids}))`
-          : yield sql`SELECT message_id, conversation_id, seq, role, content, token_count, created_at, message_key, parent_key,
-                             envelope, entry, aside, moved, checksum
-                      FROM messages WHERE message_id BETWEEN ${range.first} AND ${range.last}`;
-      const found = yield* withParts(rows, toMessageUnchecked);
-      return inOrder(selection.ids, found, ({ id }) => id);
+          ? sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM numbers_in(${selection.ids}))`
+          : sql`SELECT message_id, conversation_id, seq, role, content, token_count, created_at, message_key, parent_key,
+                       envelope, entry, aside, moved, checksum
+                FROM messages WHERE message_id BETWEEN ${range.first} AND ${range.last}`,
+        partsOf(selection.ids, range),
+      ];
+      const from = rows.findIndex((row) => row["part_type"] !== undefined);
+      const [messages, parts] = from < 0 ? [rows, []] : [rows.slice(0, from), rows.slice(from)];
+      return inOrder(selection.ids, join(messages, parts, toMessageUnchecked), ({ id }) => id);
     }
     if ("keys" in selection) {
       const rows = yield sql`SELECT * FROM messages WHERE conversation_id = ${selection.conversation}
-        AND message_key IN (SELECT value FROM json_each(${selection.keys}))`;
+        AND message_key IN (SELECT value FROM texts_in(${selection.keys}))`;
       return inOrder(selection.keys, yield* withParts(rows), ({ key }) => key);
     }
     const {
@@ -119,7 +127,7 @@ export const reads = {
   *summaries(selection) {
     if ("ids" in selection) {
       const found = yield* all(
-        sql`SELECT * FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${selection.ids}))`,
+        sql`SELECT * FROM summaries WHERE summary_id IN (SELECT value FROM texts_in(${selection.ids}))`,
         toSummary,
       );
       return inOrder(selection.ids, found, ({ id }) => id);
@@ -127,7 +135,7 @@ export const reads = {
     const depth = selection.depth ?? null;
     return yield* all(
       sql`SELECT * FROM summaries WHERE conversation_id = ${selection.conversation} AND (${depth} IS NULL OR depth = ${depth})
-          ORDER BY depth, earliest_at, created_at, search_id LIMIT ${rowsMax(selection.limit)}`,
+          ORDER BY depth, earliest_at NULLS FIRST, created_at, search_id LIMIT ${rowsMax(selection.limit)}`,
       toSummary,
     );
   },
@@ -139,7 +147,7 @@ export const reads = {
          WHERE summary_id = asked.value) AS messages,
         (SELECT json_group_array(parent_summary_id ORDER BY ordinal) FROM summary_parents
          WHERE summary_id = asked.value) AS summaries
-      FROM json_each(${ids}) AS asked`;
+      FROM texts_in(${ids}) AS asked`;
     return new Map(
       rows.map((row) => [
         toSummaryId(row),
@@ -154,12 +162,12 @@ export const reads = {
   *sourceItems(ids) {
     const rows = yield sql`SELECT s.summary_id AS of_summary, s.ordinal, s.message_id, NULL AS summary_id,
         m.token_count, -1 AS depth, m.message_id IS NOT NULL AND m.aside IS NULL AS is_usable
-      FROM json_each(${ids}) AS asked JOIN summary_messages s ON s.summary_id = asked.value
+      FROM texts_in(${ids}) AS asked JOIN summary_messages s ON s.summary_id = asked.value
         LEFT JOIN messages m ON m.message_id = s.message_id
       UNION ALL
       SELECT p.summary_id, p.ordinal, NULL, p.parent_summary_id,
         s.token_count, s.depth, s.summary_id IS NOT NULL
-      FROM json_each(${ids}) AS asked JOIN summary_parents p ON p.summary_id = asked.value
+      FROM texts_in(${ids}) AS asked JOIN summary_parents p ON p.summary_id = asked.value
         LEFT JOIN summaries s ON s.summary_id = p.parent_summary_id AND s.conversation_id = p.conversation_id
       ORDER BY of_summary, ordinal`;
     const bySummary = Map.groupBy(rows, (row) => asSummary(text(row, "of_summary")));
@@ -172,7 +180,7 @@ export const reads = {
 
   *derived(ids) {
     const rows = yield sql`SELECT p.parent_summary_id, p.summary_id FROM summary_parents p
-      WHERE p.parent_summary_id IN (SELECT value FROM json_each(${ids})) ORDER BY p.summary_id`;
+      WHERE p.parent_summary_id IN (SELECT value FROM texts_in(${ids})) ORDER BY p.summary_id`;
     const found = new Map<SummaryId, SummaryId[]>(ids.map((id) => [id, []]));
     for (const row of rows) {
       found.get(asSummary(text(row, "parent_summary_id")))?.push(toSummaryId(row));
@@ -197,7 +205,7 @@ export const reads = {
   closure: (ids) =>
     all(
       sql`WITH RECURSIVE below(summary_id) AS (
-            SELECT value FROM json_each(${ids})
+            SELECT value FROM texts_in(${ids})
             UNION
             SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
           )
@@ -210,21 +218,25 @@ export const reads = {
       sql`SELECT s.summary_id FROM summaries s WHERE s.conversation_id = ${id}
             AND NOT EXISTS (SELECT 1 FROM summary_parents p WHERE p.parent_summary_id = s.summary_id)
             AND NOT EXISTS (SELECT 1 FROM context_items c WHERE c.summary_id = s.summary_id)
-          ORDER BY s.depth DESC, s.earliest_at DESC LIMIT ${rowsMax(limit)}`,
+          ORDER BY s.depth DESC, s.earliest_at DESC NULLS LAST LIMIT ${rowsMax(limit)}`,
       toSummaryId,
     ),
 
   file: (id) => first(sql`SELECT * FROM large_files WHERE file_id = ${id}`, toStoredFile),
 
   files: (id) =>
-    all(sql`SELECT * FROM large_files WHERE conversation_id = ${id} ORDER BY created_at, rowid`, toStoredFile),
+    all(sql`SELECT * FROM large_files WHERE conversation_id = ${id} ORDER BY created_at, file_number`, toStoredFile),
 
   grant: (id) => first(sql`SELECT * FROM expansion_grants WHERE grant_id = ${id}`, toGrant),
 
   usageSince: (since, until) =>
     one(
-      sql`SELECT count(*) AS calls, coalesce(sum(input_tokens), 0) AS input, coalesce(sum(output_tokens), 0) AS output,
-                 coalesce(sum(result NOT IN ('ok', 'open')), 0) AS failures, coalesce(sum(result = 'open'), 0) AS open
+      sql`SELECT count(*) FILTER (WHERE purpose <> 'embed') AS calls,
+                 coalesce(sum(input_tokens) FILTER (WHERE purpose <> 'embed'), 0) AS input,
+                 coalesce(sum(output_tokens), 0) AS output,
+                 count(*) FILTER (WHERE result NOT IN ('ok', 'open')) AS failures, count(*) FILTER (WHERE result = 'open') AS open,
+                 count(*) FILTER (WHERE purpose = 'embed') AS embeds,
+                 coalesce(sum(input_tokens) FILTER (WHERE purpose = 'embed'), 0) AS embedded
           FROM model_usage WHERE at BETWEEN ${since} AND ${until ?? "~"}`,
       (row) => ({
         calls: int(row, "calls"),
@@ -232,6 +244,8 @@ export const reads = {
         outputTokens: int(row, "output"),
         failures: int(row, "failures"),
         open: int(row, "open"),
+        embedCalls: int(row, "embeds"),
+        embedTokens: int(row, "embedded"),
       }),
     ),
 
@@ -303,18 +317,22 @@ function inOrder<Key, T>(asked: readonly Key[], found: readonly T[], keyOf: (eac
   return asked.map((key) => known.get(key)).filter((each) => each !== undefined);
 }
 
-function* withParts(rows: readonly Row[], decode = toMessage): Script<readonly Message[]> {
+function* withParts(rows: readonly Row[]): Script<readonly Message[]> {
   const ids = rows.map((row) => int(row, "message_id"));
-  const range = rangeOf(ids);
-  const parts =
-    range === null
-      ? yield sql`SELECT message_id, part_type, text_length, text_content, tool_call_id, tool_name, metadata
-          FROM message_parts WHERE message_id IN (SELECT value FROM json_each(${ids}))
+  return join(rows, yield partsOf(ids, rangeOf(ids)), toMessage);
+}
+
+const partsOf = (ids: readonly number[], range: ReturnType<typeof rangeOf>): Statement =>
+  range === null
+    ? sql`SELECT message_id, part_type, text_length, text_content, tool_call_id, tool_name, metadata
+          FROM message_parts WHERE message_id IN (SELECT value FROM numbers_in(${ids}))
           ORDER BY message_id, ordinal`
-      : yield sql`SELECT message_id, part_type, text_length, text_content, tool_call_id, tool_name, metadata
+    : sql`SELECT message_id, part_type, text_length, text_content, tool_call_id, tool_name, metadata
           FROM message_parts WHERE message_id BETWEEN ${range.first} AND ${range.last} ORDER BY message_id, ordinal`;
-  const partsOf = Map.groupBy(parts, (part) => int(part, "message_id"));
-  return rows.map((row) => decode(row, partsOf.get(int(row, "message_id")) ?? []));
+
+function join(rows: readonly Row[], parts: readonly Row[], decode: typeof toMessage): readonly Message[] {
+  const byMessage = Map.groupBy(parts, (part) => int(part, "message_id"));
+  return rows.map((row) => decode(row, byMessage.get(int(row, "message_id")) ?? []));
 }
 
 /** Consecutive ids, as of messages that were not folded, are read as a range, which is a third cheaper. */
@@ -335,6 +353,6 @@ export const hashOf = (id: FileId): Script<string | null> =>
 /** Those of these ids that are stored files. */
 export const storedAmong = (ids: readonly FileId[]): Script<readonly FileId[]> =>
   all(
-    sql`SELECT file_id FROM large_files WHERE file_id IN (SELECT value FROM json_each(${ids}))`,
+    sql`SELECT file_id FROM large_files WHERE file_id IN (SELECT value FROM texts_in(${ids}))`,
     (row) => text(row, "file_id") as FileId,
   );

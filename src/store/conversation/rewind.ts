@@ -30,7 +30,7 @@ export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string)
   for (const step of path.returning) {
     const isLate = step.seq < newestSeq;
     if (!isLate) newestSeq = step.seq;
-    yield sql`UPDATE messages SET aside = NULL, late = iif(${Number(isLate)}, 1, late) WHERE message_id = ${step.messageId}`;
+    yield sql`UPDATE messages SET aside = NULL, late = CASE WHEN ${Number(isLate)} = 1 THEN 1 ELSE late END WHERE message_id = ${step.messageId}`;
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
               VALUES (${id}, ${++lastOrdinal}, 'message', ${step.messageId})`;
     yield* adjustTotals(deps, id, {
@@ -72,7 +72,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     seen.add(key);
     const step: { messageId: number; seq: number; aside: string | null; tokens: number; parent: string | null } | null =
       yield* first(
-        sql`SELECT message_id, iif(late IS NULL, seq, -1) AS seq, aside, token_count, parent_key FROM messages
+        sql`SELECT message_id, CASE WHEN late IS NULL THEN seq ELSE -1 END AS seq, aside, token_count, parent_key FROM messages
               WHERE conversation_id = ${id} AND message_key = ${key}
             UNION ALL
             SELECT 0, after_seq, NULL, 0, parent_key FROM transcript_entries
@@ -167,7 +167,7 @@ function* newestSeqBelow(summary: string): Script<number> {
   const below = yield* reads.closure([asSummary(summary)]);
   return yield* count(
     sql`SELECT max(m.seq) FROM summary_messages l JOIN messages m USING (message_id)
-        WHERE l.summary_id IN (SELECT value FROM json_each(${below})) AND m.copied_from IS NULL AND m.late IS NULL`,
+        WHERE l.summary_id IN (SELECT value FROM texts_in(${below})) AND m.copied_from IS NULL AND m.late IS NULL`,
   );
 }
 

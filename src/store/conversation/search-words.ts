@@ -16,6 +16,6 @@ export function* insertSearchWords(id: ConversationId, found: readonly SearchWor
 /** For copies of messages in another conversation, which are indexed later. */
 export function* copySearchWords(to: ConversationId, copies: ReadonlyMap<MessageId, MessageId>): Script<void> {
   yield sql`INSERT INTO search_words (conversation_id, message_id, words)
-            SELECT ${to}, c.value ->> 1, w.words
-            FROM json_each(${JSON.stringify([...copies])}) c JOIN search_words w ON w.message_id = c.value ->> 0`;
+            SELECT ${to}, c.other, w.words
+            FROM pairs_in(${JSON.stringify([...copies])}) c JOIN search_words w ON w.message_id = c.one`;
 }

@@ -72,7 +72,7 @@ const sourcesOf = (ids: readonly SummaryId[], conversation: ConversationId, most
     sql`SELECT above, s.summary_id, s.depth, s.token_count, s.earliest_at, s.latest_at,
                substr(s.content, 1, ${openingRead}) AS opening
         FROM (SELECT asked.key AS place, p.ordinal AS ordinal, p.summary_id AS above, near.summary_id AS source
-              FROM json_each(${ids}) asked CROSS JOIN summary_parents p ON p.summary_id = asked.value
+              FROM texts_in(${ids}) asked CROSS JOIN summary_parents p ON p.summary_id = asked.value
               CROSS JOIN summaries near ON near.summary_id = p.parent_summary_id
               WHERE near.conversation_id = ${conversation} ORDER BY place, p.ordinal LIMIT ${most})
         JOIN summaries s ON s.summary_id = source ORDER BY place, ordinal`,
@@ -100,7 +100,7 @@ const messagesOf = (
 ): Script<readonly (readonly [SummaryId, Amount])[]> =>
   all(
     sql`SELECT sm.summary_id, count(*) AS messages, sum(m.token_count) AS tokens
-        FROM json_each(${ids}) asked CROSS JOIN summary_messages sm ON sm.summary_id = asked.value
+        FROM texts_in(${ids}) asked CROSS JOIN summary_messages sm ON sm.summary_id = asked.value
         CROSS JOIN messages m ON m.message_id = sm.message_id
         WHERE m.conversation_id = ${conversation} GROUP BY sm.summary_id`,
     (row) => [toSummaryId(row), { count: int(row, "messages"), tokens: int(row, "tokens") }],

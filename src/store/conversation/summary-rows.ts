@@ -20,9 +20,9 @@ export function* insertSummary(
   const isLeaf = depth === 0;
   const range = isLeaf
     ? sql`SELECT min(created_at) AS earliest, max(created_at) AS latest, 0 AS below FROM messages
-          WHERE message_id IN (SELECT value FROM json_each(${sourceIds}))`
+          WHERE message_id IN (SELECT value FROM numbers_in(${sourceIds}))`
     : sql`SELECT min(earliest_at) AS earliest, max(latest_at) AS latest, sum(descendant_count + 1) AS below FROM summaries
-          WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${sourceIds}))`;
+          WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM texts_in(${sourceIds}))`;
   const [facts] = yield range;
   const fileIds = JSON.stringify(summary.fileIds);
   yield sql`INSERT INTO summaries (search_id, summary_id, conversation_id, kind, depth, content, token_count, earliest_at,
@@ -34,10 +34,10 @@ export function* insertSummary(
                     ${summary.previousContext}, ${summaryChecksum(summary.text, summary.previousContext, fileIds)})`;
   if (isLeaf) {
     yield sql`INSERT INTO summary_messages (conversation_id, summary_id, message_id, ordinal)
-              SELECT ${id}, ${summaryId}, value, key FROM json_each(${sourceIds})`;
+              SELECT ${id}, ${summaryId}, value, key FROM numbers_in(${sourceIds})`;
   } else {
     yield sql`INSERT INTO summary_parents (conversation_id, summary_id, parent_summary_id, ordinal)
-              SELECT ${id}, ${summaryId}, value, key FROM json_each(${sourceIds})`;
+              SELECT ${id}, ${summaryId}, value, key FROM texts_in(${sourceIds})`;
   }
   return summaryId;
 }
@@ -58,9 +58,9 @@ export function* copySummary(
               latest_at, descendant_count, created_at, updated_at, file_ids, model, level, previous_context,
               carried_from, rewrite_reason, checksum)
             SELECT ${yield* freshSearchId(to)}, ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at,
-              descendant_count, created_at, ${deps.now()}, file_ids, model, level, iif(${isCarried}, NULL, previous_context),
-              iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason,
-              iif(${isCarried}, ${yield* carriedChecksum(id)}, checksum)
+              descendant_count, created_at, ${deps.now()}, file_ids, model, level, CASE WHEN ${isCarried} = 1 THEN NULL ELSE previous_context END,
+              CASE WHEN ${isCarried} = 1 THEN coalesce(carried_from, summary_id) ELSE carried_from END, rewrite_reason,
+              CASE WHEN ${isCarried} = 1 THEN ${yield* carriedChecksum(id)} ELSE checksum END
             FROM summaries WHERE summary_id = ${id}`;
   return copy;
 }

@@ -262,19 +262,19 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
     SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
       count(m.message_id) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
       (SELECT count(*) FROM messages WHERE +conversation_id = ${id}
-         AND message_id IN (SELECT value FROM json_each(${messages}))) AS messages,
+         AND message_id IN (SELECT value FROM numbers_in(${messages}))) AS messages,
       (SELECT coalesce(sum(token_count), 0) FROM messages WHERE +conversation_id = ${id}
-         AND message_id IN (SELECT value FROM json_each(${messages}))) AS message_tokens,
+         AND message_id IN (SELECT value FROM numbers_in(${messages}))) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}
-         AND summary_id IN (SELECT value FROM json_each(${summaries}))) AS summaries
+         AND summary_id IN (SELECT value FROM texts_in(${summaries}))) AS summaries
     FROM context_items c LEFT JOIN messages m USING (conversation_id, message_id)
       LEFT JOIN summaries s USING (conversation_id, summary_id)
     WHERE c.conversation_id = ${id} AND c.ordinal IN (
-      SELECT value FROM json_each(${touched("context_items", "ordinal")})
+      SELECT value FROM numbers_in(${touched("context_items", "ordinal")})
       UNION SELECT ordinal FROM context_items WHERE conversation_id = ${id}
-        AND summary_id IN (SELECT value FROM json_each(${summaries}))
+        AND summary_id IN (SELECT value FROM texts_in(${summaries}))
       UNION SELECT ordinal FROM context_items WHERE ${messages} <> '[]' AND conversation_id = ${id}
-        AND message_id IN (SELECT value FROM json_each(${messages})))`;
+        AND message_id IN (SELECT value FROM numbers_in(${messages})))`;
   return totalsIn(sums);
 }
 

@@ -73,10 +73,10 @@ function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obst
   const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => Number(key["message_id"]));
   const lost = yield* count(
     sql`SELECT count(*) FROM messages m LEFT JOIN messages o ON o.message_id = m.copied_from
-        WHERE m.message_id IN (SELECT value FROM json_each(${copies})) AND o.message_id IS NULL
+        WHERE m.message_id IN (SELECT value FROM numbers_in(${copies})) AND o.message_id IS NULL
           AND m.copied_from NOT IN (
             SELECT copied_from FROM messages WHERE copied_from IS NOT NULL
-              AND message_id NOT IN (SELECT value FROM json_each(${copies})))`,
+              AND message_id NOT IN (SELECT value FROM numbers_in(${copies})))`,
   );
   return lost === 0
     ? []
@@ -125,10 +125,10 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
   const [messages, summaries] = [going("messages", "message_id"), going("summaries", "summary_id")];
   const shown = yield* all(
     sql`SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
-        WHERE summary_id IN (SELECT value FROM json_each(${summaries}))
+        WHERE summary_id IN (SELECT value FROM texts_in(${summaries}))
         UNION ALL
         SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
-        WHERE ${messages} <> '[]' AND message_id IN (SELECT value FROM json_each(${messages}))`,
+        WHERE ${messages} <> '[]' AND message_id IN (SELECT value FROM numbers_in(${messages}))`,
     (row) => ({
       place: nameOf({ table: "context_items", key: { at: int(row, "conversation_id"), ordinal: int(row, "ordinal") } }),
       where: `the context of conversation ${int(row, "conversation_id")}`,
@@ -138,8 +138,8 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
   );
   const ties = yield* all(
     sql`SELECT summary_id, message_id FROM summary_messages
-        WHERE message_id IN (SELECT value FROM json_each(${messages}))
-          AND summary_id NOT IN (SELECT value FROM json_each(${summaries}))`,
+        WHERE message_id IN (SELECT value FROM numbers_in(${messages}))
+          AND summary_id NOT IN (SELECT value FROM texts_in(${summaries}))`,
     (row) => ({ summary_id: toSummaryId(row), message_id: int(row, "message_id") }),
   );
   const staying = ties.filter((key) => !left.has(nameOf({ table: "summary_messages", key })));
@@ -197,9 +197,9 @@ const laterStep = (
   first(
     sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL
           AND (instr(after_json, ${String(Object.values(key).at(-1))}) OR instr(after_json, ${subject})) AND (
-          EXISTS (SELECT 1 FROM json_each(after_json, '$.rows') r
-                  WHERE r.value ->> 'table' = ${table} AND r.value -> 'key' = json(${JSON.stringify(key)}))
-          OR operation = 'forget' AND EXISTS (SELECT 1 FROM json_each(after_json, '$.summaries') WHERE value = ${subject}))
+          EXISTS (SELECT 1 FROM objects_at(after_json, '$.rows') r
+                  WHERE r.value ->> 'table' = ${table} AND is_same_json(r.value -> 'key', ${JSON.stringify(key)}))
+          OR operation = 'forget' AND EXISTS (SELECT 1 FROM texts_at(after_json, '$.summaries') WHERE value = ${subject}))
         ORDER BY operation = 'undo', journal_id DESC LIMIT 1`,
     (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
   );
@@ -238,7 +238,7 @@ function* builtOn(
   if (!goes && image.columns?.["content"] === undefined) return [];
   const derived = yield* all(
     sql`SELECT s.summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
-        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} OR s.updated_at > ${entry.at}
+        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} = 1 OR s.updated_at > ${entry.at}
           OR s.updated_at = ${entry.at} AND EXISTS (
             SELECT 1 FROM journal WHERE journal_id > ${entry.id} AND subject = s.summary_id AND undone_by IS NULL
               AND operation IN ('rewrite', 'repair')))

@@ -6,12 +6,10 @@ import { describe, it } from "node:test";
 import { history } from "../../core/maintenance/history.ts";
 import { applyFixes, planFixes } from "../../core/maintenance/apply-fix.ts";
 import { dissolve, followed, of, onScene, rewrite } from "../../../test/store-contract/undo-scene.ts";
+import { sqlite } from "../../../test/store-contract/sqlite.ts";
 import { openSqlite } from "../sqlite/store.ts";
 
-const subject = {
-  open: async (path: string) => await openSqlite({ path, housekeeping: false }),
-  restore: async (): Promise<void> => undefined,
-};
+const subject = { ...sqlite, open: async (path: string) => await openSqlite({ path, housekeeping: false }) };
 
 describe("purging a summary", () => {
   it(

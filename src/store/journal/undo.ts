@@ -79,9 +79,10 @@ function* settle(entries: readonly JournalEntry[]): Script<void> {
   for (let holds = true; undone !== null; holds = !holds) {
     const [was, is] = holds ? [by, null] : [null, by];
     yield sql`UPDATE journal SET undone_by = ${is} WHERE change_id = ${undone}
-                AND subject IN (SELECT value FROM json_each(${subjects})) AND undone_by IS ${was}`;
+                AND subject IN (SELECT value FROM texts_in(${subjects})) AND undone_by IS NOT DISTINCT FROM ${was}`;
     by = undone;
-    const [row] = yield sql`SELECT after_json ->> 'undoes' AS undoes FROM journal WHERE change_id = ${undone} LIMIT 1`;
+    const [row] =
+      yield sql`SELECT json_number(after_json, '$.undoes') AS undoes FROM journal WHERE change_id = ${undone} LIMIT 1`;
     undone = typeof row?.["undoes"] === "number" ? row["undoes"] : null;
   }
 }

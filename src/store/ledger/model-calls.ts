@@ -18,9 +18,11 @@ export const modelCalls = {
       const message = `${call.provider} rejected the credential at ${breaker.at} (${breaker.model}); it is not called again yet`;
       return { kind: "refused", refusal: "breaker", message };
     }
-    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at BETWEEN ${windowSince} AND ${now}`);
+    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at BETWEEN ${windowSince} AND ${now}
+                                    AND CASE WHEN purpose = 'embed' THEN 1 ELSE 0 END = ${Number(call.purpose === "embed")}`);
     if (made >= bounds.callsMax) {
-      const message = `${made} model calls since ${windowSince}, of ${bounds.callsMax} allowed`;
+      const calls = call.purpose === "embed" ? "calls of embedding models" : "model calls";
+      const message = `${made} ${calls} since ${windowSince}, of ${bounds.callsMax} allowed`;
       return { kind: "refused", refusal: "ceiling", message };
     }
     const id = yield* count(

@@ -142,7 +142,7 @@ function* deleteDangling(deps: ScriptDeps, id: ConversationId, partOf: PartOf | 
           WHEN 'message' THEN message_id NOT IN (SELECT message_id FROM messages WHERE conversation_id = ${id})
           ELSE summary_id NOT IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id}) END RETURNING *`,
     summary_messages: yield sql`DELETE FROM summary_messages
-        WHERE conversation_id = ${id} AND (message_id IN (SELECT value FROM json_each(${back}))
+        WHERE conversation_id = ${id} AND (message_id IN (SELECT value FROM numbers_in(${back}))
           OR message_id IN (SELECT message_id FROM messages WHERE conversation_id <> ${id})) RETURNING *`,
     summary_parents: yield sql`DELETE FROM summary_parents
         WHERE conversation_id = ${id} AND parent_summary_id NOT IN (

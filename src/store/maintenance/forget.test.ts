@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { at, foldPlaces, isOnDisk, itOn, newFile, onTalk, say } from "../../../test/store-contract/ground.ts";
+import { sqlite } from "../../../test/store-contract/sqlite.ts";
 import { openSqlite } from "../sqlite/store.ts";
 
-const it = itOn({ open: async (path: string) => await openSqlite({ path, housekeeping: false }) }, onTalk);
+const it = itOn({ ...sqlite, open: async (path) => await openSqlite({ path, housekeeping: false }) }, onTalk);
 
 describe("forgetting a message", () => {
   it(

@@ -56,14 +56,14 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   }
   // The text of a purged summary is only in the journal, and no link shows any more what it was made from.
   const steps = yield* all(
-    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${[...above]}))
-          OR subject IN (SELECT value FROM json_each(${ids.map(messageName)})) AND operation <> 'forget'
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM texts_in(${[...above]}))
+          OR subject IN (SELECT value FROM texts_in(${ids.map(messageName)})) AND operation <> 'forget'
           OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
               AND instr(before_json || after_json, '"content"')
               AND conversation_id IN (
-                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${ids}))
+                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM numbers_in(${ids}))
                 UNION
-                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${[...above]}))))
+                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM texts_in(${[...above]}))))
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );
@@ -83,19 +83,19 @@ export const mapFiles = (): Script<readonly StoredFile[]> =>
 
 /** Pins and words for search. */
 const derivedFrom = (ids: readonly MessageId[]): Statement =>
-  sql`SELECT (SELECT count(*) FROM pins WHERE message_id IN (SELECT value FROM json_each(${ids})))
-           + (SELECT count(*) FROM search_words WHERE message_id IN (SELECT value FROM json_each(${ids})))`;
+  sql`SELECT (SELECT count(*) FROM pins WHERE message_id IN (SELECT value FROM numbers_in(${ids})))
+           + (SELECT count(*) FROM search_words WHERE message_id IN (SELECT value FROM numbers_in(${ids})))`;
 
 /** Files whose content comes only from this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
   const ids = yield* withCopies(id);
   return yield* all(
     sql`SELECT * FROM large_files WHERE file_id IN (
-          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
-          WHERE m.moved IS NOT NULL AND m.message_id IN (SELECT value FROM json_each(${ids}))
+          SELECT f.value ->> 'file' FROM messages m, objects_in(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id IN (SELECT value FROM numbers_in(${ids}))
           EXCEPT
-          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
-          WHERE m.moved IS NOT NULL AND m.message_id NOT IN (SELECT value FROM json_each(${ids})))
+          SELECT f.value ->> 'file' FROM messages m, objects_in(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id NOT IN (SELECT value FROM numbers_in(${ids})))
         ORDER BY file_id`,
     toStoredFile,
   );
@@ -154,7 +154,7 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
   }
   const forms = escapedForms(secret);
   const messageIds = yield* all(
-    sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
+    sql`SELECT DISTINCT m.message_id FROM messages m, texts_in(${forms}) f
         WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
           instr(m.content, f.value) OR instr(coalesce(m.envelope, ''), f.value)
           OR (m.entry LIKE '{%' AND instr(m.entry, f.value))
@@ -165,13 +165,13 @@ function* planSecret(deps: ScriptDeps, scope: ConversationId | null, secret: str
     (row) => asMessage(int(row, "message_id")),
   );
   const summaryIds = yield* all(
-    sql`SELECT DISTINCT s.summary_id, s.search_id FROM summaries s, json_each(${forms}) f
+    sql`SELECT DISTINCT s.summary_id, s.search_id FROM summaries s, texts_in(${forms}) f
         WHERE (${scope} IS NULL OR s.conversation_id = ${scope})
           AND (instr(s.content, f.value) OR instr(coalesce(s.previous_context, ''), f.value)) ORDER BY s.search_id`,
     toSummaryId,
   );
   const steps = yield* all(
-    sql`SELECT DISTINCT j.journal_id FROM journal j, json_each(${forms}) f
+    sql`SELECT DISTINCT j.journal_id FROM journal j, texts_in(${forms}) f
         WHERE (${scope} IS NULL OR j.conversation_id = ${scope})
           AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
     (row) => int(row, "journal_id"),
@@ -197,7 +197,7 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
   else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
   if (target.kind === "message")
-    yield sql`DELETE FROM search_words WHERE message_id IN (SELECT value FROM json_each(${plan.messages}))`;
+    yield sql`DELETE FROM search_words WHERE message_id IN (SELECT value FROM numbers_in(${plan.messages}))`;
   else yield* forgetInSearchWords(scope, target.text);
   for (const id of plan.messages) {
     const [message] = yield* reads.messages({ ids: [id] });
@@ -213,7 +213,7 @@ export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
     yield* forgetInPins(scope, target.text);
     yield* deps.leftovers.forget(target);
   } else {
-    yield sql`DELETE FROM pins WHERE message_id IN (SELECT value FROM json_each(${plan.messages}))`;
+    yield sql`DELETE FROM pins WHERE message_id IN (SELECT value FROM numbers_in(${plan.messages}))`;
     for (const id of plan.messages) yield* deps.leftovers.forget({ kind: "message", id });
   }
   // A draft or an answer made before this may contain it: they are deleted, and what is based on earlier reads is stale.
@@ -241,8 +241,8 @@ export function* isScrubPending(): Script<boolean> {
 /** Files of forgotten messages whose content has not been replaced yet. */
 export const filesToForget = (): Script<readonly StoredFile[]> =>
   all(
-    sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
-        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject GLOB 'msg_*'`,
+    sql`SELECT f.* FROM journal j, texts_at(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
+        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND substr(j.subject, 1, 4) = 'msg_'`,
     toStoredFile,
   );
 
@@ -283,7 +283,7 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
 /** A file's origin would reveal what a forgotten message contained; the next message with the file becomes its origin. */
 function* reassignOrigin({ conversation, key }: Message): Script<void> {
   yield sql`UPDATE large_files SET message_key = (
-              SELECT m.message_key FROM messages m, json_each(m.moved) f
+              SELECT m.message_key FROM messages m, objects_in(m.moved) f
               WHERE m.conversation_id = large_files.conversation_id AND f.value ->> 'file' = large_files.file_id
               ORDER BY m.message_id LIMIT 1)
             WHERE conversation_id = ${conversation} AND message_key = ${key}`;
@@ -339,7 +339,7 @@ const rowsContaining = (
 ) =>
   all(
     statement(
-      `SELECT DISTINCT ${id} AS id, ${column} AS value FROM ${table}, json_each(?) f
+      `SELECT DISTINCT ${id} AS id, ${column} AS value FROM ${table}, texts_in(?) f
        WHERE (? IS NULL OR conversation_id = ?) AND instr(${column}, f.value)`,
       [escapedForms(secret), scope, scope],
     ),
@@ -358,7 +358,7 @@ function* forgetInOtherColumns(scope: ConversationId | null, secret: string): Sc
 
 const searchWordsContaining = (scope: ConversationId | null, secret: string) =>
   all(
-    sql`SELECT DISTINCT w.message_id, w.words FROM search_words w, json_each(${escapedForms(secret)}) f
+    sql`SELECT DISTINCT w.message_id, w.words FROM search_words w, texts_in(${escapedForms(secret)}) f
         WHERE (${scope} IS NULL OR w.conversation_id = ${scope}) AND instr(w.words, f.value)`,
     (row) => ({ id: asMessage(int(row, "message_id")), words: text(row, "words") }),
   );
@@ -372,8 +372,8 @@ function* forgetInSearchWords(scope: ConversationId | null, secret: string): Scr
 
 const pinsContaining = (scope: ConversationId | null, secret: string) =>
   all(
-    sql`SELECT DISTINCT p.conversation_id, p.message_id, p.words, p.reason FROM pins p, json_each(${escapedForms(secret)}) f
-        WHERE (${scope} IS NULL OR p.conversation_id = ${scope}) AND instr(p.words || char(10) || p.reason, f.value)`,
+    sql`SELECT DISTINCT p.conversation_id, p.message_id, p.words, p.reason FROM pins p, texts_in(${escapedForms(secret)}) f
+        WHERE (${scope} IS NULL OR p.conversation_id = ${scope}) AND instr(p.words || '\n' || p.reason, f.value)`,
     (row) => row,
   );
 

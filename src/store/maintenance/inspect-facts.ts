@@ -9,7 +9,19 @@ import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, idsOf, toSummaryId } from "../rows.ts";
 import { tableNames } from "../ownership.ts";
-import { all, count, one, int, sql, statement, text, textOrNull, type Row, type Script } from "../script.ts";
+import {
+  all,
+  count,
+  one,
+  int,
+  sql,
+  statement,
+  text,
+  textOrNull,
+  type Row,
+  type Script,
+  type Statement,
+} from "../script.ts";
 import { totalsIn } from "../totals.ts";
 import { danglingIn, referencesToMissing, toDangling } from "../conversation/missing-rows.ts";
 
@@ -52,7 +64,7 @@ export function* summaryGraph(id: ConversationId) {
 export const recount = (id: ConversationId): Script<Totals> =>
   one(
     sql`SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
-      coalesce(sum(c.item_type = 'message'), 0) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
+      count(*) FILTER (WHERE c.item_type = 'message') AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
       (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
       (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
@@ -86,17 +98,13 @@ function* messageFacts(
   };
 }
 
-/** Control characters except tab, line feed and carriage return; and the replacement character next to a digit. */
-const [notText, lostBeside, lostBefore] = ["*[\u0001-\b\v\f\u000e-\u001f]*", "*[0-9]\ufffd*", "*\ufffd[0-9]*"];
-
 /** The older program's marker is at either end, so only the ends of long texts are read. */
 const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> =>
   all(
     sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
           rewrite_reason, length(trim(content)) = 0 AS empty,
-          level = 'normal' AND (instr(content, char(0)) > 0 OR content GLOB ${notText} OR content GLOB ${lostBeside}
-            OR content GLOB ${lostBefore}) AS garbled, CASE WHEN level <> 'normal' THEN ''
-            WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || substr(content, -400) END AS ends
+          level = 'normal' AND is_garbled(content) AS garbled, CASE WHEN level <> 'normal' THEN ''
+            WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || right(content, 400) END AS ends
         FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
     (row) => ({
       id: toSummaryId(row),
@@ -131,7 +139,7 @@ function* releasedOf(
     unused.length === 0
       ? []
       : yield sql`SELECT carried_from AS id FROM summaries
-          WHERE carried_from IN (SELECT value FROM json_each(${unused}))`;
+          WHERE carried_from IN (SELECT value FROM texts_in(${unused}))`;
   return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
@@ -163,14 +171,14 @@ function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   return { missing, pending };
 }
 
-export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">> {
+/** `bytes` returns the size of the database. */
+export function* status(schemaVersion: number, bytes: Statement): Script<Omit<StoreStatus, "path">> {
   const found = yield* one(
     sql`SELECT count(*) AS conversations, coalesce(sum(message_count), 0) AS messages,
-          coalesce(sum(summary_count), 0) AS summaries, (SELECT count(*) FROM large_files) AS files,
-          (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size) AS bytes FROM conversations`,
+          coalesce(sum(summary_count), 0) AS summaries, (SELECT count(*) FROM large_files) AS files
+        FROM conversations`,
     (row) => ({
       schemaVersion,
-      bytes: int(row, "bytes"),
       conversations: int(row, "conversations"),
       messages: int(row, "messages"),
       summaries: int(row, "summaries"),
@@ -186,6 +194,7 @@ export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">
   };
   return {
     ...found,
+    bytes: yield* count(bytes),
     belowNormal,
     unindexed: yield* unindexedRows(),
     vectors: yield* vectorTotals(),
@@ -193,15 +202,8 @@ export function* status(schemaVersion: number): Script<Omit<StoreStatus, "path">
   };
 }
 
-/** What rows tell; the store adds who may read the file. */
-export function* integrity(): Script<Omit<Integrity, "exposures">> {
-  const checked = yield sql`PRAGMA quick_check(20)`;
-  const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
-  const dangling = yield* all(
-    sql`SELECT t.value AS table_name, coalesce(f.rowid, '?') AS from_id, f.parent AS to_id
-        FROM json_each(${owners}) t, pragma_foreign_key_check(t.value) f`,
-    toDangling,
-  );
+/** What rows tell. The store adds what its engine finds, and who may read the file. */
+export function* integrity(): Script<Pick<Integrity, "orphanedRows" | "orphanedSearchEntries" | "unchecked">> {
   const counts: Record<string, number> = {};
   for (const [table, isOrphan] of Object.entries(orphaned)) {
     const rows = yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isOrphan}`));
@@ -209,15 +211,30 @@ export function* integrity(): Script<Omit<Integrity, "exposures">> {
   }
   const { messages, summaries } = yield* orphanedEntries();
   const orphanedSearchEntries = messages.length + summaries.length;
-  return { problems, dangling, orphanedRows: counts, orphanedSearchEntries, unchecked: yield* backlogRows() };
+  return { orphanedRows: counts, orphanedSearchEntries, unchecked: yield* backlogRows() };
 }
+
+/** What the engine of a database file finds: damaged pages, and references to missing rows. */
+export function* engineCheck(): Script<Pick<Integrity, "problems" | "dangling">> {
+  const checked = yield sql`PRAGMA quick_check(20)`;
+  const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
+  const dangling = yield* all(
+    sql`SELECT t.value AS table_name, coalesce(f.rowid, '?') AS from_id, f.parent AS to_id
+        FROM json_each(${owners}) t, pragma_foreign_key_check(t.value) f`,
+    toDangling,
+  );
+  return { problems, dangling };
+}
+
+const isWithout = (table: string, owner: string, key: string): string =>
+  `NOT EXISTS (SELECT 1 FROM ${owner} AS o WHERE o.conversation_id = ${table}.conversation_id AND o.${key} = ${table}.${key})`;
 
 /** Conditions for parts, links and context items whose owner does not exist. */
 export const orphaned = {
-  message_parts: "(conversation_id, message_id) NOT IN (SELECT conversation_id, message_id FROM messages)",
-  summary_messages: "(conversation_id, summary_id) NOT IN (SELECT conversation_id, summary_id FROM summaries)",
-  summary_parents: "(conversation_id, summary_id) NOT IN (SELECT conversation_id, summary_id FROM summaries)",
-  context_items: "conversation_id NOT IN (SELECT conversation_id FROM conversations)",
+  message_parts: isWithout("message_parts", "messages", "message_id"),
+  summary_messages: isWithout("summary_messages", "summaries", "summary_id"),
+  summary_parents: isWithout("summary_parents", "summaries", "summary_id"),
+  context_items: isWithout("context_items", "conversations", "conversation_id"),
 } as const;
 const owners = tableNames.filter((name) => !(name in orphaned));
 

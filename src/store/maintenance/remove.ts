@@ -48,6 +48,7 @@ const textColumns: Readonly<Partial<Record<string, readonly string[]>>> = {
   message_vectors: ["bits"],
   pins: ["words", "reason"],
   search_words: ["words"],
+  prompt_heads: ["head_json"],
 };
 
 function* bytesOf(id: ConversationId): Script<number> {
@@ -80,7 +81,7 @@ const carriers = (ids: readonly ConversationId[]): Script<readonly Reference[]> 
   all(
     sql`SELECT DISTINCT o.conversation_id AS of_id, c.conversation_id AS by_id
         FROM summaries c JOIN summaries o ON o.summary_id = c.carried_from
-        WHERE o.conversation_id IN (SELECT value FROM json_each(${ids})) AND c.conversation_id <> o.conversation_id
+        WHERE o.conversation_id IN (SELECT value FROM numbers_in(${ids})) AND c.conversation_id <> o.conversation_id
         ORDER BY 1, 2`,
     toReference,
   );
@@ -90,10 +91,10 @@ function* ties(ids: readonly ConversationId[]): Script<readonly Reference[]> {
   const found = yield* all(
     sql`SELECT m.conversation_id AS of_id, s.conversation_id AS by_id FROM messages m
           JOIN summary_messages l USING (message_id) JOIN summaries s USING (summary_id)
-          WHERE m.conversation_id IN (SELECT value FROM json_each(${ids})) AND s.conversation_id <> m.conversation_id
+          WHERE m.conversation_id IN (SELECT value FROM numbers_in(${ids})) AND s.conversation_id <> m.conversation_id
         UNION SELECT o.conversation_id, s.conversation_id FROM summaries o
           JOIN summary_parents p ON p.parent_summary_id = o.summary_id JOIN summaries s ON s.summary_id = p.summary_id
-          WHERE o.conversation_id IN (SELECT value FROM json_each(${ids})) AND s.conversation_id <> o.conversation_id
+          WHERE o.conversation_id IN (SELECT value FROM numbers_in(${ids})) AND s.conversation_id <> o.conversation_id
         UNION SELECT coalesce(m.conversation_id, s.conversation_id), c.conversation_id FROM context_items c
           LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
           WHERE coalesce(m.conversation_id, s.conversation_id) <> c.conversation_id
@@ -126,15 +127,15 @@ export function* remove(
   const change = yield* journalStep(deps, step, {}, { conversations: ids });
   yield* deps.leftovers.remove(ids);
   yield sql`DELETE FROM messages_fts WHERE rowid IN (
-              SELECT message_id FROM messages WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;
+              SELECT message_id FROM messages WHERE conversation_id IN (SELECT value FROM numbers_in(${ids})))`;
   yield sql`DELETE FROM summaries_fts WHERE rowid IN (
-              SELECT search_id FROM summaries WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;
+              SELECT search_id FROM summaries WHERE conversation_id IN (SELECT value FROM numbers_in(${ids})))`;
   yield statement(
-    reassignFiles((column) => `${column} IN (SELECT value FROM json_each(?))`),
+    reassignFiles((column) => `${column} IN (SELECT value FROM numbers_in(?))`),
     [ids, ids],
   );
   const contents = yield* all(
-    sql`SELECT storage_uri FROM large_files WHERE conversation_id IN (SELECT value FROM json_each(${ids}))`,
+    sql`SELECT storage_uri FROM large_files WHERE conversation_id IN (SELECT value FROM numbers_in(${ids}))`,
     (row) => text(row, "storage_uri"),
   );
   for (const { table, isOwn } of ownedTables.toReversed())

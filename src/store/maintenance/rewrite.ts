@@ -94,8 +94,10 @@ export const saveDraft: WriteScript<"saveDraft"> = function* (deps, summary, bas
   checkAmount("the number of tokens of a draft", made.tokens, tokensMax);
   if (old === undefined) return;
   if (forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== forgets) return;
-  yield sql`INSERT OR REPLACE INTO drafts (conversation_id, summary_id, basis, draft_json, at)
-            VALUES (${old.conversation}, ${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})`;
+  yield sql`INSERT INTO drafts (conversation_id, summary_id, basis, draft_json, at)
+            VALUES (${old.conversation}, ${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})
+            ON CONFLICT (summary_id, basis, conversation_id)
+              DO UPDATE SET draft_json = excluded.draft_json, at = excluded.at`;
   yield sql`DELETE FROM drafts WHERE summary_id = ${summary} AND basis NOT IN (
               SELECT basis FROM drafts WHERE summary_id = ${summary} ORDER BY at DESC, basis = ${digest(basis)} DESC
               LIMIT ${keptMax})`;

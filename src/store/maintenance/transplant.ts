@@ -124,7 +124,7 @@ function* graphOf(source: ConversationId): Script<Graph> {
   );
   const depths = yield* all(
     sql`SELECT summary_id, depth FROM summaries
-        WHERE summary_id IN (SELECT value FROM json_each(${yield* reads.closure(shown.map(({ id }) => id))}))
+        WHERE summary_id IN (SELECT value FROM texts_in(${yield* reads.closure(shown.map(({ id }) => id))}))
           AND conversation_id = ${source} ORDER BY depth, created_at, search_id`,
     (row) => [toSummaryId(row), int(row, "depth")] as const,
   );
@@ -132,7 +132,7 @@ function* graphOf(source: ConversationId): Script<Graph> {
   const ids = [...depthOf.keys()];
   const links = <Source>(table: string, toSource: (row: Row) => Source) =>
     all(
-      statement(`SELECT * FROM ${table} WHERE summary_id IN (SELECT value FROM json_each(?))`, [ids]),
+      statement(`SELECT * FROM ${table} WHERE summary_id IN (SELECT value FROM texts_in(?))`, [ids]),
       (row): Link<Source> => ({ of: toSummaryId(row), source: toSource(row), ordinal: int(row, "ordinal") }),
     );
   const summaryLinks = yield* links("summary_parents", (row) => asSummary(text(row, "parent_summary_id")));
@@ -140,7 +140,7 @@ function* graphOf(source: ConversationId): Script<Graph> {
   const messages = yield* all(
     sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
         WHERE +conversation_id = ${source}
-          AND message_id IN (SELECT value FROM json_each(${messageLinks.map((link) => link.source)})) ORDER BY message_id`,
+          AND message_id IN (SELECT value FROM numbers_in(${messageLinks.map((link) => link.source)})) ORDER BY message_id`,
     (row) =>
       [
         asMessage(int(row, "message_id")),
@@ -187,13 +187,14 @@ const isCovered = ({ ordinal, isShown }: Carried): boolean => ordinal !== null &
 function* carriedIn(target: ConversationId, { shown, depths }: Graph): Script<ReadonlyMap<SummaryId, Carried>> {
   const ofContext = new Set(shown.map(({ id }) => id));
   const found = yield* all(
-    sql`SELECT t.summary_id, s.summary_id AS original, t.token_count,
+    sql`SELECT * FROM (SELECT t.summary_id, t.search_id, s.summary_id AS original, t.token_count,
                (SELECT min(ordinal) FROM context_items c
                 WHERE c.conversation_id = ${target} AND c.summary_id = t.summary_id) AS place,
                EXISTS (SELECT 1 FROM summary_parents p WHERE p.parent_summary_id = t.summary_id) AS is_folded
-        FROM json_each(${[...depths.keys()]}) g JOIN summaries s ON s.summary_id = g.value
+        FROM texts_in(${[...depths.keys()]}) g JOIN summaries s ON s.summary_id = g.value
           JOIN summaries t ON t.carried_from = coalesce(s.carried_from, s.summary_id)
-        WHERE t.conversation_id = ${target} AND (place IS NOT NULL OR is_folded) ORDER BY t.search_id DESC`,
+        WHERE t.conversation_id = ${target}) AS found
+        WHERE place IS NOT NULL OR is_folded ORDER BY search_id DESC`,
     (row): Carried => ({
       id: toSummaryId(row),
       original: asSummary(text(row, "original")),
@@ -222,20 +223,20 @@ function* alreadyIn(
   const origins = [...messages.values()].map(({ origin }) => origin);
   const copied = yield* all(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${target} AND message_key >= 'copy:'
-          AND message_key < 'copy;' AND copied_from IN (SELECT value FROM json_each(${origins}))
+          AND message_key < 'copy;' AND copied_from IN (SELECT value FROM numbers_in(${origins}))
         UNION
-        SELECT message_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${origins}))
+        SELECT message_id FROM messages WHERE message_id IN (SELECT value FROM numbers_in(${origins}))
           AND +conversation_id = ${target}`,
     (row) => int(row, "message_id"),
   );
   const texts = shown.map(({ id }) => id);
   const existing = yield* all(
     sql`SELECT summary_id FROM summaries WHERE conversation_id = ${target} AND (
-          content IN (SELECT content FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${texts})))
-          OR summary_id IN (SELECT value FROM json_each(${clashing}))
+          content IN (SELECT content FROM summaries WHERE summary_id IN (SELECT value FROM texts_in(${texts})))
+          OR summary_id IN (SELECT value FROM texts_in(${clashing}))
           OR summary_id IN (SELECT summary_id FROM summary_messages
-                            WHERE message_id IN (SELECT value FROM json_each(${copied}))))
-          AND summary_id NOT IN (SELECT value FROM json_each(${completed}))
+                            WHERE message_id IN (SELECT value FROM numbers_in(${copied}))))
+          AND summary_id NOT IN (SELECT value FROM texts_in(${completed}))
         ORDER BY depth DESC, search_id`,
     toSummaryId,
   );
@@ -341,7 +342,7 @@ function* itemsOver(
 ): Script<ReadonlyMap<SummaryId, { readonly id: SummaryId; readonly ordinal: number }>> {
   const found = yield* all(
     sql`WITH RECURSIVE above(start, summary_id) AS (
-          SELECT value, value FROM json_each(${ids})
+          SELECT value, value FROM texts_in(${ids})
           UNION SELECT a.start, p.summary_id FROM above a JOIN summary_parents p ON p.parent_summary_id = a.summary_id
         )
         SELECT start, c.summary_id, c.ordinal FROM above JOIN context_items c USING (summary_id)
@@ -375,7 +376,7 @@ function* copyMessages(
               SELECT ${target}, ${messageId}, ordinal, part_type, text_length, text_content, tool_call_id, tool_name, metadata
               FROM message_parts WHERE message_id = ${id}`;
   }
-  yield sql`UPDATE conversations SET next_seq = ${seq}, unindexed = 1, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')
+  yield sql`UPDATE conversations SET next_seq = ${seq}, unindexed = 1, last_message_at = nullif(greatest(coalesce(last_message_at, ''), ${newest}), '')
             WHERE conversation_id = ${target}`;
   return copies;
 }

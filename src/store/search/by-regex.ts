@@ -19,8 +19,8 @@ import {
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
-import type { Corpus, Scope, SearchedRow } from "./sources.ts";
-import type { Row, Script } from "../script.ts";
+import type { Corpus, Scope, SearchedRow, Span } from "./sources.ts";
+import { int, type Row, type Script } from "../script.ts";
 
 export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);
@@ -29,13 +29,8 @@ export function* searchByRegex(request: SearchRequest, deadline: Deadline): Scri
   const scope = yield* openScope(request);
   const scans: Scan[] = [];
   const isOldest = request.sort === "oldest";
-  for (const corpus of scope.corpora)
-    scans.push(
-      yield* (isOldest ? scanOldest : scanRows)(corpus, scope.filter, pattern, {
-        limit: rowsNeeded(request),
-        deadline,
-      }),
-    );
+  const wanted = { limit: rowsNeeded(request), deadline, isOldest };
+  for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope.filter, pattern, wanted));
   const hits = inOrder(
     scans.flatMap((scan) => scan.hits),
     isOldest,
@@ -55,7 +50,7 @@ interface RegexHit {
   readonly range: TextRange;
 }
 
-const inOrder = (hits: readonly RegexHit[], isOldest = false): readonly RegexHit[] =>
+const inOrder = (hits: readonly RegexHit[], isOldest: boolean): readonly RegexHit[] =>
   hits.toSorted((one, other) => recalledLast(one.row, other.row, isOldest ? byRecency(other.row, one.row) : 0));
 
 interface Scan {
@@ -65,7 +60,10 @@ interface Scan {
   readonly endedLate: boolean;
 }
 
-/** How long one statement should take, and how many rows it reads: few at first, since rows may be long. */
+/**
+ * How long one statement should take beyond the quickest of them, which a server far away is slow to answer too, and how
+ * many rows it reads: few at first, since rows may be long.
+ */
 const chunkMs = 6;
 const chunkRowsMin = 16;
 const chunkRowsMax = 1_000;
@@ -73,49 +71,54 @@ const nextChunk = (rows: number, tookMs: number): number =>
   tookMs > chunkMs ? Math.max(chunkRowsMin, rows >> 1) : Math.min(chunkRowsMax, rows << 1);
 
 /**
- * The newest rows that match, and one more than the limit if there are more. A statement cannot be interrupted, so rows
- * are read in chunks, and the deadline is checked in between.
+ * The newest or oldest rows that match, and one more than the limit if there are more. A statement cannot be interrupted,
+ * so rows are read in chunks, and the deadline is checked in between. Only within a conversation do rows come in the order
+ * of time, so the oldest are looked for in each.
  */
 function* scanRows(
   corpus: Corpus,
   filter: Scope["filter"],
   { regex, like }: Pattern,
-  { limit, deadline }: { readonly limit: number; readonly deadline: Deadline },
+  { limit, deadline, isOldest }: { readonly limit: number; readonly deadline: Deadline; readonly isOldest: boolean },
 ): Script<Scan> {
+  const turned = <T>(list: readonly T[]): T[] => (isOldest ? [...list] : list.toReversed());
   let hits: readonly RegexHit[] = [];
-  const add = (hit: RegexHit): void => {
-    const last = hits[limit];
-    if (last === undefined || recalledLast(hit.row, last.row) < 0) hits = inOrder([...hits, hit]).slice(0, limit + 1);
-  };
-  const spans = [...(yield* corpus.spans("all", filter))].reverse();
+  const spans = turned(yield* corpus.spans("all", filter));
   const rows = rowsIn(spans);
   let untested = 0;
   let chunkRows = chunkRowsMin;
+  let quickestMs = Infinity;
   while (spans.length > 0 && untested === 0 && !isLate(deadline)) {
     let { since } = filter;
-    const next = takeSpans(spans, chunkRows);
-    if (hits[limit]?.row.isRecalled === false) {
+    const next = takeSpans(spans, chunkRows, isOldest ? "oldest" : "newest");
+    if (!isOldest && hits[limit]?.row.isRecalled === false) {
       // Enough rows. Only later ones could still replace one of them.
       since = later(since, hits[limit - 1]?.row.at ?? "");
       if ((next[0]?.latest ?? "") <= since) return { hits, scanned: rows, rows, endedLate: false };
     }
     const startedMs = deadline.nowMs();
-    // Rows are returned in the order of their spans, oldest first.
-    const chunk = (yield corpus.spanned(next.toReversed(), { ...filter, since }, like)).toReversed();
-    chunkRows = nextChunk(chunkRows, deadline.nowMs() - startedMs);
+    const chunk = turned(inOrderOf(turned(next), yield corpus.spanned(next, { ...filter, since }, like)));
+    const tookMs = deadline.nowMs() - startedMs;
+    quickestMs = Math.min(quickestMs, tookMs);
+    chunkRows = nextChunk(chunkRows, tookMs - quickestMs);
     const tested = testRows(chunk, regex, deadline);
     untested = tested.untested;
-    for (const hit of tested.hits) add(hit);
-    const unread = spans.at(-1);
-    if (
-      corpus === messages &&
-      hits[limit]?.row.isRecalled === false &&
-      unread?.conversation === next.at(-1)?.conversation
-    )
-      spans.pop(); // Its other rows are older.
+    hits = inOrder([...hits, ...tested.hits], isOldest).slice(0, limit + 1);
+    const last = hits[limit]?.row;
+    const isEnough =
+      last?.isRecalled === false && (!isOldest || tested.hits.some(({ row }) => byRecency(row, last) <= 0));
+    // Its other rows are older, or later.
+    if (corpus === messages && isEnough && spans.at(-1)?.conversation === next.at(-1)?.conversation) spans.pop();
   }
   const left = untested + rowsIn(spans);
   return { hits, scanned: rows - left, rows, endedLate: left > 0 };
+}
+
+/** Rows in the order of their spans, oldest first. A conversation has one span at most. */
+function inOrderOf(spans: readonly Span[], rows: readonly Row[]): readonly Row[] {
+  const places = new Map(spans.map(({ conversation }, place) => [conversation, place]));
+  const placeOf = (row: Row): number => places.get(int(row, "conversation_id")) ?? 0;
+  return rows.toSorted((one, other) => placeOf(one) - placeOf(other) || int(one, "id") - int(other, "id"));
 }
 
 /** Matches each row, until time is up. */
@@ -133,32 +136,4 @@ function testRows(chunk: readonly Row[], regex: RegExp, deadline: Deadline) {
     return [{ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } }];
   });
   return { hits, untested: chunk.length - matches.length };
-}
-
-/** The oldest rows that match. Only within a conversation do rows come in the order of time, so each is begun. */
-function* scanOldest(
-  corpus: Corpus,
-  filter: Scope["filter"],
-  { regex, like }: Pattern,
-  { limit, deadline }: { readonly limit: number; readonly deadline: Deadline },
-): Script<Scan> {
-  let hits: readonly RegexHit[] = [];
-  const spans = [...(yield* corpus.spans("all", filter))];
-  const rows = rowsIn(spans);
-  let untested = 0;
-  let chunkRows = chunkRowsMin;
-  while (spans.length > 0 && untested === 0 && !isLate(deadline)) {
-    const next = takeSpans(spans, chunkRows, "oldest");
-    const startedMs = deadline.nowMs();
-    const chunk = yield corpus.spanned(next, filter, like);
-    chunkRows = nextChunk(chunkRows, deadline.nowMs() - startedMs);
-    const tested = testRows(chunk, regex, deadline);
-    untested = tested.untested;
-    hits = inOrder([...hits, ...tested.hits], true).slice(0, limit + 1);
-    const last = hits[limit]?.row;
-    const isEnough = last?.isRecalled === false && tested.hits.some(({ row }) => byRecency(row, last) <= 0);
-    if (corpus === messages && isEnough && spans.at(-1)?.conversation === next.at(-1)?.conversation) spans.pop(); // Later.
-  }
-  const left = untested + rowsIn(spans);
-  return { hits, scanned: rows - left, rows, endedLate: left > 0 };
 }

@@ -1,22 +1,57 @@
-/** Finds the newest or the oldest rows that contain every word of one of the wordings, or some if none does. */
+/** Finds the newest or the oldest rows that contain every word of one of the wordings, or most if none does. */
 
+import type { SearchRequest } from "../../core/model/store.ts";
 import { conversationIn } from "../../core/model/types.ts";
 import { requiredBy, withTerms, type Picked } from "./candidates.ts";
+import { findBest } from "./by-score.ts";
 import type { Match } from "./indexing.ts";
-import type { Query } from "./query.ts";
+import type { Query, Term } from "./query.ts";
 import type { Reading } from "./rank.ts";
-import { collect, holds, type WordHits, type WordSearch } from "./read-candidates.ts";
+import { collect, holds, type Candidate, type WordHits, type WordSearch } from "./read-candidates.ts";
 import { byRecency, rowsNeeded, type Corpus } from "./sources.ts";
 import { asMessage } from "../rows.ts";
 import type { Script } from "../script.ts";
 
-/** Newest or oldest first: rows that contain every word; if there are none, rows that contain some. */
+/** Newest or oldest first: rows that contain every word; if there are none, rows that contain most of them. */
 export function* findByTime(wanted: WordSearch): Script<WordHits> {
-  const full = yield* findHolding(wanted, "all");
+  const full = yield* findHolding(wanted);
   const isSingle = wanted.wordings.every(({ phrases, words }) => phrases.length + words.length === 1);
   const isAnswer = full.found.length > 0 || isSingle || full.collected.endedLate;
-  return isAnswer ? full : yield* findHolding(wanted, "some");
+  return isAnswer ? full : yield* findMost(wanted);
 }
+
+/** Rows with less than this share of the words that the best row has are left out. */
+const leastShare = 0.7;
+
+/** Of the rows that answer best, those that contain most of the words of a wording; rare words count more. */
+function* findMost(wanted: WordSearch): Script<WordHits> {
+  const { wordings, terms, request } = wanted;
+  const best = yield* findBest({ ...wanted, request: { ...request, sort: "relevance" } });
+  const weightOf = (words: readonly Term[]): number =>
+    words.reduce((sum, word) => sum + (best.weights[terms.indexOf(word)] ?? 0), 0);
+  const shareOf = ({ reading }: Candidate): number =>
+    Math.max(
+      ...wordings.map(({ phrases, words }) => {
+        const asked = [...phrases, ...words];
+        return (
+          weightOf(asked.filter((term) => holds(wanted, reading, term))) / Math.max(weightOf(asked), Number.EPSILON)
+        );
+      }),
+    );
+  const shares = new Map(best.found.map((candidate) => [candidate, shareOf(candidate)]));
+  const most = Math.max(...shares.values());
+  const found = best.found.filter((candidate) => (shares.get(candidate) ?? 0) >= leastShare * most);
+  const words = wordings[0]?.words ?? [];
+  return {
+    ...best,
+    found: inOrder(request, found).map((each) => ({ ...each, score: 0 })),
+    missing: words.filter((word) => !found.some(({ reading }) => holds(wanted, reading, word))),
+  };
+}
+
+/** Newest first, or oldest first. */
+const inOrder = <T extends Candidate>({ sort }: SearchRequest, rows: readonly T[]): readonly T[] =>
+  rows.toSorted((one, other) => (sort === "oldest" ? -1 : 1) * byRecency(one.row, other.row));
 
 const newestMax = 2_000;
 /** A few of the rows that the index finds contain the words only in calls of our own tools. */
@@ -35,46 +70,24 @@ function oldestOfEach(ids: readonly number[], most: number): readonly number[] {
     });
 }
 
-function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<WordHits> {
+function* findHolding(wanted: WordSearch): Script<WordHits> {
   const { wordings, request, terms } = wanted;
-  // Phrases are required in any case, and are enough where not every word is.
   const isHeld = (reading: Reading, { phrases, words }: Query): boolean =>
-    phrases.every((phrase) => holds(wanted, reading, phrase)) &&
-    (which === "all"
-      ? words.every((word) => holds(wanted, reading, word))
-      : phrases.length > 0 || words.some((word) => holds(wanted, reading, word)));
-  const isOldest = request.sort === "oldest";
+    [...phrases, ...words].every((term) => holds(wanted, reading, term));
   const collected = yield* collect(wanted, {
     isMatch: (reading) => wordings.some((query) => isHeld(reading, query)),
-    enough: isOldest ? newestMax : rowsNeeded(request) + 1,
-    pick: (corpus) => pickByTime(wanted, corpus, which),
+    enough: request.sort === "oldest" ? newestMax : rowsNeeded(request) + 1,
+    pick: (corpus) => pickByTime(wanted, corpus),
   });
-  const direction = isOldest ? -1 : 1;
-  const candidates = collected.candidates.toSorted((one, other) => direction * byRecency(one.row, other.row));
-  const words = wordings[0]?.words ?? [];
-  return {
-    found: candidates.map((candidate) => ({ ...candidate, score: 0 })),
-    collected,
-    missing:
-      which === "all" ? null : words.filter((word) => !candidates.some(({ reading }) => holds(wanted, reading, word))),
-    weights: terms.map(() => 1),
-  };
+  const found = inOrder(request, collected.candidates).map((candidate) => ({ ...candidate, score: 0 }));
+  return { found, collected, missing: null, weights: terms.map(() => 1) };
 }
 
 /** What the index is asked for: the highest ids of each wording. */
-function* pickByTime(
-  { wordings, scope, request, index, postings, query }: WordSearch,
-  corpus: Corpus,
-  which: "all" | "some",
-): Script<Picked> {
+function* pickByTime({ wordings, scope, request, index, postings, query }: WordSearch, corpus: Corpus): Script<Picked> {
   const isOldest = request.sort === "oldest";
   const most = isOldest ? postings : newestMax;
-  const matches = wordings.map((wording): Match => {
-    const required = requiredBy(wording, scope);
-    return which === "all"
-      ? withTerms(required, ...wording.words)
-      : { ...required, any: wording.phrases.length > 0 ? [] : wording.words };
-  });
+  const matches = wordings.map((wording): Match => withTerms(requiredBy(wording, scope), ...wording.words));
   const [only] = matches;
   const match = only !== undefined && matches.length === 1 ? only : { ...requiredBy(query, scope), any: query.words };
   const found = new Set<number>();

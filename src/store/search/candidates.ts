@@ -65,14 +65,14 @@ export function* lookUp(
   }
   const words = [...query.words, ...query.pieces];
   const isRestricted = scope.named.length + query.phrases.length > 0;
-  const probes: Probe[] = [];
-  for (const term of words) {
-    const newest = yield* index.newest(name, { conversations: [], all: [term], any: [] }, probeRows);
-    const oldest = newest.length < probeRows ? undefined : newest.at(-1);
+  const probed = yield* index.probe(name, words, probeRows);
+  const from = yield* rowsFrom(probed.flatMap((newest) => (newest.length < probeRows ? [] : newest.slice(-1))));
+  const probes = words.map((term, at): Probe => {
+    const newest = probed[at] ?? [];
     // A frequent word is taken to be as frequent in the other rows.
-    const rows = oldest === undefined ? newest.length : (probeRows * stored) / ((yield* rowsFrom(oldest)) || stored);
-    probes.push({ term, newest, rows: Math.round(rows) });
-  }
+    const rows = newest.length < probeRows ? newest.length : (probeRows * stored) / (from.shift() || stored);
+    return { term, newest, rows: Math.round(rows) };
+  });
   for (const { term, newest, rows } of probes.sort((one, other) => one.rows - other.rows)) {
     const match = withTerms(required, term);
     // In one conversation, a word costs no more than the conversation has rows.

@@ -86,12 +86,18 @@ function* newestWith(
   { index, scope }: WordSearch,
   term: Term,
 ): Script<{ readonly corpus: Corpus; readonly id: number } | null> {
+  const match = { conversations: scope.named, all: [term], any: [] };
   for (const corpus of scope.corpora) {
-    const [id] = yield* index.newest(corpus.name, { conversations: scope.named, all: [term], any: [] }, 1);
+    // The index knows neither roles nor times, so more rows are looked at than one.
+    const ids = yield* index.newest(corpus.name, match, scope.isNarrowed ? siftedMax : 1);
+    const [id] = scope.isNarrowed ? yield* corpus.sift(ids, scope.filter) : ids;
     if (id !== undefined) return { corpus, id };
   }
   return null;
 }
+
+/** A word with this many newer uses outside of what is searched counts as not there. */
+const siftedMax = 500;
 
 function* isThere(wanted: WordSearch, term: Term): Script<boolean> {
   return (yield* newestWith(wanted, term)) !== null;

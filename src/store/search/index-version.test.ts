@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import type { SearchResult, Store } from "../../core/model/store.ts";
 import { openSqlite } from "../sqlite/store.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import { termsVersion } from "./tokenize.ts";
@@ -76,9 +77,7 @@ describe("an index made by an earlier version", () => {
   it("is replaced in the background, without any call", async () => {
     const path = await indexedBy(termsVersion - 1, 600);
     const store = await openSqlite({ path });
-    const deadline = Date.now() + 60_000;
-    while ((await store.status()).unindexed >= 256 && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(async () => (await store.status()).unindexed < 256);
     await store.index(1_000);
     await store.close();
     assertIndexed(path, 600);

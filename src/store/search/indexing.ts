@@ -8,8 +8,9 @@ import { isPending, messages, summaries, type Corpus, type CorpusName } from "./
 import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
+import { asConversation } from "../rows.ts";
 import { forgetVector } from "./meaning/vectors.ts";
-import { numbersPerConversation, type MessageId } from "../../core/model/types.ts";
+import { numbersPerConversation, type ConversationId, type MessageId } from "../../core/model/types.ts";
 
 /** Finds rows by their terms. Each database brings its own. */
 export interface SearchIndex {
@@ -17,10 +18,16 @@ export interface SearchIndex {
   readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
   /** The highest ids of rows that match, below a given one, highest first. */
   readonly newest: (corpus: CorpusName, match: Match, most: number, below?: number) => Script<readonly number[]>;
+  /** The same of each of these terms, in all conversations. */
+  readonly probe: (corpus: CorpusName, terms: readonly Term[], most: number) => Script<readonly (readonly number[])[]>;
   /** Terms of messages that begin with this, in order, at most so many. */
   readonly vocabulary: (prefix: string, most: number) => Script<readonly string[]>;
   /** Replaces the index by an empty one of the current version. */
   readonly reset: readonly Statement[];
+  /** Returns the next conversation with rows to index, as `pendingConversations` does. */
+  readonly pending: Statement;
+  /** Rows are read and written a page at a time, so that a large batch needs no more memory than a small one. */
+  readonly rowsPerPage: number;
 }
 
 /** Rows of any of these conversations (of all, if none is named) that contain all of some terms and any of others. */
@@ -33,18 +40,28 @@ export interface Match {
 /** The term that every entry has for its conversation; it makes searching one conversation cheap. */
 export const conversationTerm = (conversation: number): string => `xconv${conversation}`;
 
+/** What else is done with messages, by their numbers, in the transaction that indexes them. */
+type WithMessages = (conversation: ConversationId, after: number, newest: number) => Script<void>;
+
+function* nothing(): Script<void> {}
+
 /**
  * Indexes up to this many rows, one conversation after another; returns how many remain. An index made by an earlier
  * version is replaced first; one made by a later version is left alone.
  */
-export function* indexBatch({ reset }: Pick<SearchIndex, "reset">, rowsMax: number): Script<number> {
+export function* indexBatch(
+  { reset, pending: next, rowsPerPage }: Pick<SearchIndex, "reset" | "pending" | "rowsPerPage">,
+  rowsMax: number,
+  withMessages: WithMessages = nothing,
+): Script<number> {
   const version = yield* indexVersion();
   if (version > termsVersion) return 0;
   if (version < termsVersion) for (const each of reset) yield each;
   for (let left = rowsMax; left > 0;) {
-    const pending = yield* first(pendingConversation, (row) => row);
+    const pending = yield* first(next, (row) => row);
     if (pending === null) break;
-    for (const corpus of [messages, summaries]) left -= yield* indexConversation(corpus, pending, left);
+    left -= yield* indexConversation(messages, pending, { left, rowsPerPage }, withMessages);
+    left -= yield* indexConversation(summaries, pending, { left, rowsPerPage }, nothing);
     yield sql`UPDATE conversations SET unindexed = 0 WHERE conversation_id = ${int(pending, "conversation_id")}
                 AND indexed_seq >= next_seq - 1 AND indexed_summary >= last_summary`;
   }
@@ -58,24 +75,30 @@ export function* isIndexUsable(): Script<boolean> {
   return (yield* indexVersion()) === termsVersion;
 }
 
-const pendingConversation = statement(
-  `SELECT conversation_id, indexed_seq, next_seq - 1 AS messages, indexed_summary, last_summary AS summaries
-   FROM conversations WHERE ${isPending} LIMIT 1`,
-);
+export const pendingConversations = `SELECT conversation_id, indexed_seq, next_seq - 1 AS messages, indexed_summary,
+  last_summary AS summaries FROM conversations WHERE ${isPending}`;
 
-/** Rows are read a page at a time, so that a large batch needs no more memory than a small one. */
-const rowsPerPage = 256;
+interface BatchSize {
+  readonly left: number;
+  readonly rowsPerPage: number;
+}
 
-function* indexConversation(corpus: Corpus, pending: Row, rowsMax: number): Script<number> {
-  const conversation = int(pending, "conversation_id");
+function* indexConversation(
+  corpus: Corpus,
+  pending: Row,
+  { left, rowsPerPage }: BatchSize,
+  also: WithMessages,
+): Script<number> {
+  const conversation = asConversation(int(pending, "conversation_id"));
   const last = int(pending, corpus.name);
   let after = int(pending, corpus.indexed);
   let done = 0;
-  while (after < last && done < rowsMax) {
-    const newest = Math.min(last, after + Math.min(rowsPerPage, rowsMax - done));
+  while (after < last && done < left) {
+    const newest = Math.min(last, after + Math.min(rowsPerPage, left - done));
     const rows = yield corpus.toIndex({ conversation, after, newest, latest: "" });
     // All at once: tokenizing between two writes takes twice as long, because each evicts the other from the cache.
     yield rows.map((row) => entry(corpus.name, int(row, "id"), text(row, "content"), conversation));
+    yield* also(conversation, after, newest);
     yield corpus.setIndexed(conversation, newest);
     done += newest - after;
     after = newest;
@@ -122,7 +145,7 @@ export const unindexedRows = (): Script<number> =>
   count(
     statement(
       `SELECT CASE WHEN (SELECT max(version) FROM search_progress) = ${termsVersion}
-         THEN (SELECT sum(max(0, next_seq - 1 - indexed_seq) + max(0, last_summary - indexed_summary))
+         THEN (SELECT sum(greatest(0, next_seq - 1 - indexed_seq) + greatest(0, last_summary - indexed_summary))
                FROM conversations WHERE ${isPending})
          ELSE (SELECT sum(next_seq - 1 + last_summary) FROM conversations) END`,
     ),

@@ -29,6 +29,8 @@ export interface Query {
   readonly mentioned: ReadonlySet<string>;
   /** Whether it asks a question rather than naming what to look for. */
   readonly isQuestion: boolean;
+  /** Whether it asks for what the user said: it speaks of its asker, or of what should, must or may be. */
+  readonly asksUser: boolean;
 }
 
 const termsMax = 256;
@@ -47,27 +49,36 @@ export interface Wordings {
 export function parseWordings(patterns: readonly string[]): Wordings {
   const parsed = patterns.map((pattern) => parseQuery(pattern));
   const known = new Map<string, Term>();
-  for (const term of parsed.flatMap(termsOf)) if (!known.has(term.key)) known.set(term.key, term);
+  for (const term of parsed.flatMap(termsOf)) known.set(term.key, united(known.get(term.key), term));
   const same = (terms: readonly Term[]): readonly Term[] => terms.map((term) => known.get(term.key) ?? term);
   const each = parsed.map((query) => ({
     ...query,
     phrases: same(query.phrases),
     words: same(query.words),
     pieces: same(query.pieces),
+    asksUser: parsed.some(({ asksUser }) => asksUser),
   }));
   const terms = [...known.values()];
   const [first, ...others] = each;
   if (first === undefined) throw new LcmError("invalid", "nothing to search for");
   if (others.length === 0) return { united: first, each, terms };
-  const united = {
+  const all = {
     // A phrase is required only within its own wording.
     phrases: [],
     words: distinct(each.flatMap(({ phrases, words }) => [...phrases, ...words])),
     pieces: distinct(each.flatMap(({ pieces }) => pieces)),
     mentioned: new Set(each.flatMap(({ mentioned }) => [...mentioned])),
     isQuestion: each.some(({ isQuestion }) => isQuestion),
+    asksUser: first.asksUser,
   };
-  return { united, each, terms };
+  return { united: all, each, terms };
+}
+
+/** The same word in two wordings, with the compounds of both. */
+function united(one: Term | undefined, other: Term): Term {
+  if (one === undefined) return other;
+  const rows = new Map([...one.alternatives, ...other.alternatives].map((row) => [row.join(" "), row]));
+  return { ...one, alternatives: [...rows.values()] };
 }
 
 /** Parses `words and "quoted phrases"`. Throws `invalid` for a query without a letter, digit or emoji. */
@@ -80,9 +91,15 @@ export function parseQuery(pattern: string, language = languageOf(pattern, query
     phrases.push(...phraseOf(quoted));
     return " ";
   });
-  for (const chunk of unquoted.split(/\s+/u)) {
+  const chunks = unquoted.split(/\s+/u);
+  for (const [at, chunk] of chunks.entries()) {
     const asked = termsOfChunk(language, chunk.replace(/['’](?:s|t|d|m|re|ve|ll)(?=[^\p{L}\p{N}]*$)/iu, ""));
-    for (const word of asked.words) (isCommon(word, language) ? common : words).push(word);
+    const compounds = [compoundOf(chunks[at - 1], chunk), compoundOf(chunk, chunks[at + 1])].flatMap(
+      (each) => each ?? [],
+    );
+    for (const word of asked.words)
+      if (isCommon(word, language)) common.push(word);
+      else words.push({ ...word, alternatives: [...word.alternatives, ...compounds.map((each) => [stem(each)])] });
     for (const piece of asked.pieces) if (!isCommon(piece, language)) pieces.push(piece);
   }
 
@@ -106,8 +123,13 @@ export function parseQuery(pattern: string, language = languageOf(pattern, query
     pieces: distinct(pieces),
     mentioned,
     isQuestion: asks && phrases.length === 0,
+    asksUser: userWords.test(pattern),
   };
 }
+
+/** English, German, French and Spanish: I and my, the user, wishes and rules. */
+const userWords =
+  /(?<![\p{L}\p{N}_./-])(?:I|me|my|mine|(?:the|by|from) user|should|must|allowed|forbidden|never|always|want|wants|wanted|wish|prefer|ich|mir|mich|mein\p{L}{0,2}|soll|sollte|muss|darf|je|j['’]ai|mon|mes|yo|mi|mis|debe|doit)(?![\p{L}\p{N}_/-])/iu;
 
 /** The same wordings, with other terms in place of some words. */
 export function replaceTerms({ united, each, terms }: Wordings, instead: ReadonlyMap<Term, Term>): Wordings {
@@ -141,6 +163,12 @@ function termsOfChunk(
   const pieces = row.length > 1 ? row.filter((word) => word.length > 1) : [];
   return { words, pieces: pieces.map((word) => termOf(word, [[word]], false)) };
 }
+
+/** Two words as one, as some write them: `code block`, `codeblock`. */
+const compoundOf = (one = "", other = ""): string | null =>
+  [one, other].every((word) => /^\p{Script=Latin}{3,}$/u.test(word) && !queryStopWords.has(word.toLowerCase()))
+    ? folded(one + other)
+    : null;
 
 function phraseOf(quoted: string): readonly Term[] {
   const pieces = allPieces(quoted);

@@ -44,6 +44,19 @@ describe("a turn and the turns around it", () => {
     assert.ok(beside > twice && beside > besideItself, `${beside}, ${twice}, ${besideItself}`);
   });
 
+  it("of a user counts more if the question is about what its asker said, or about a rule", () => {
+    const said = apart("the otter is brown", "the otter is brown");
+    const roles = said.map((turn, at) => ({ ...turn, role: at === 0 ? ("user" as const) : ("assistant" as const) }));
+    const isFavoured = (question: string): boolean => {
+      const [user = 0, assistant = 0] = scoresOf(question, roles);
+      return user > assistant;
+    };
+    for (const question of ["What did I say of the otter?", "Must the otter be brown?", "was sagte ich zum otter"])
+      assert.ok(isFavoured(question), question);
+    for (const question of ["How brown is the otter?", "the otter of src/my/otter.ts", "otter I/O"])
+      assert.ok(!isFavoured(question), question);
+  });
+
   it("matches through the question before it more than through other neighbours", () => {
     const question = "Which instrument does she play?";
     const answer = "A clarinet, and I have done so for many years.";

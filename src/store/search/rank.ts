@@ -190,6 +190,8 @@ export const turnRules = {
   pairShare: 0.5,
   /** For a turn whose speaker the query names. */
   speakerFactor: 1.2,
+  /** For what a user said, if the query asks for that. */
+  userFactor: 1.25,
   /** For a turn that mentions a time, if the query asks for one. */
   timeFactor: 1.3,
   /** For a turn that is nothing but calls of tools: what they returned, or what was said about it, tells more. */
@@ -247,6 +249,7 @@ export function scoreTurns(
     const factor =
       (brevities[at] ?? 0) *
       (isNamed(turn, query) ? rules.speakerFactor : 1) *
+      (query.asksUser && role === "user" ? rules.userFactor : 1) *
       (wantsTime && timeMentioned.test(text) ? rules.timeFactor : 1) *
       (role === "assistant" && bareCall.test(text) ? rules.callFactor : 1);
     return (score + rules.pairShare * pairScore(reading) + dateScore(turn)) * factor;

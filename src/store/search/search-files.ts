@@ -22,14 +22,14 @@ export function* filesToSearch(request: SearchRequest): Script<readonly StoredFi
   const only = conversations ?? null;
   const shared = yield* sharedFiles(conversations ?? null);
   const files = yield* all(
-    sql`SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
-               NULL AS exploration_summary, f.created_at, message_key,
+    sql`SELECT * FROM (SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
+               NULL AS exploration_summary, f.created_at, message_key, f.file_number AS number,
                (CASE WHEN ${only} IS NULL THEN c.hidden = 0
-                ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END) AS own
+                ELSE c.conversation_id IN (SELECT value FROM numbers_in(${only})) END) AS own
         FROM large_files f JOIN conversations c USING (conversation_id)
-        WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}
-          AND (own OR file_id IN (SELECT value FROM json_each(${[...shared.keys()]})))
-        ORDER BY f.created_at DESC, f.rowid DESC`,
+        WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}) AS found
+        WHERE (own OR file_id IN (SELECT value FROM texts_in(${[...shared.keys()]})))
+        ORDER BY created_at DESC, number DESC`,
     (row) => ({ file: toStoredFile(row), isOwn: row["own"] === 1 }),
   );
   return files.map(({ file, isOwn }) =>
@@ -44,7 +44,7 @@ export function* filesUnsearched(request: SearchRequest): Script<number> {
   const only = conversations ?? null;
   // Copied messages may share files of other conversations. Without copies, counting is cheap.
   const copies = yield* count(
-    sql`SELECT EXISTS (SELECT 1 FROM json_each(${only}) c CROSS JOIN messages m
+    sql`SELECT EXISTS (SELECT 1 FROM numbers_in(${only}) c CROSS JOIN messages m
           ON m.conversation_id = c.value AND m.message_key >= 'copy:' AND m.message_key < 'copy;')`,
   );
   // Answers of a map are not part of any message.
@@ -52,7 +52,7 @@ export function* filesUnsearched(request: SearchRequest): Script<number> {
   return yield* count(
     sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
         WHERE f.encoding = 'utf8' AND coalesce(f.mime_type, '') <> ${mapMimeType} AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
-              ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
+              ELSE c.conversation_id IN (SELECT value FROM numbers_in(${only})) END)`,
   );
 }
 

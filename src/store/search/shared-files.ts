@@ -18,16 +18,16 @@ export function* sharedFiles(
     // copy from the file's own conversation. The file ids of summaries keep that search short.
     sql`WITH reach(id) AS (
           SELECT conversation_id FROM conversations WHERE CASE WHEN ${among} IS NULL THEN hidden = 0
-            ELSE conversation_id IN (SELECT value FROM json_each(${among})) END
+            ELSE conversation_id IN (SELECT value FROM numbers_in(${among})) END
         )
         SELECT f.value ->> 'file' AS file_id, m.conversation_id, m.message_id
         FROM reach CROSS JOIN messages m ON m.conversation_id = reach.id AND m.moved IS NOT NULL
-          CROSS JOIN json_each(m.moved) f
+          CROSS JOIN objects_in(m.moved) f
         WHERE ${only} IS NULL OR f.value ->> 'file' = ${only}
         UNION ALL
         SELECT l.file_id, s.conversation_id, NULL
         FROM reach CROSS JOIN summaries s ON s.conversation_id = reach.id AND s.file_ids <> '[]'
-          CROSS JOIN json_each(s.file_ids) f
+          CROSS JOIN texts_in(s.file_ids) f
           CROSS JOIN large_files l ON l.file_id = f.value AND l.conversation_id <> s.conversation_id
         WHERE (${only} IS NULL OR l.file_id = ${only}) AND (
           EXISTS (SELECT 1 FROM summaries o WHERE o.summary_id = s.carried_from AND o.conversation_id = l.conversation_id)

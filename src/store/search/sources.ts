@@ -3,7 +3,7 @@
 import { idIn, roles, type ConversationId, type MessageId, type Role, type SummaryId } from "../../core/model/types.ts";
 import type { SearchHit, SearchRequest, SearchResult, SummaryHit } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
-import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
+import { all, count, counts, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
 import { callIdFields, toolNameFields } from "../../core/messages/dialects.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
@@ -30,24 +30,21 @@ const latest = "~";
 /** Conversations that may have rows outside the index. The partial index needs exactly this condition. */
 export const isPending = "unindexed = 1";
 
-const inList = "IN (SELECT value FROM json_each(?))";
+const inList = "IN (SELECT value FROM numbers_in(?))";
 /** Whether a row's conversation is searched; takes the values of `scoping`. */
 export const inScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
 export const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
 
-/** Names of our own tools, by whatever prefix a host gives them. */
-const isOwnTool = "GLOB '*lcm_[a-z]*'";
-
 const inEnvelope = (fields: readonly string[]): string =>
-  `coalesce(${fields.map((field) => `envelope ->> '$.${field}'`).join(", ")})`;
+  `coalesce(${fields.map((field) => `json_word(envelope, '$.${field}')`).join(", ")})`;
 
 /** Results without the name of their tool are recognised by their call, which is at most this many rows before. */
 const callWithin = 32;
 const isOwnResult = `EXISTS (SELECT 1 FROM message_parts AS call
     WHERE call.message_id BETWEEN messages.message_id - ${callWithin} AND messages.message_id - 1
-      AND call.tool_name ${isOwnTool} AND call.tool_call_id IN (
+      AND is_own_tool(call.tool_name) AND call.tool_call_id IN (
         SELECT result.tool_call_id FROM message_parts AS result WHERE result.message_id = messages.message_id
-        UNION ALL SELECT CASE WHEN json_valid(envelope) THEN ${inEnvelope(callIdFields())} END))`;
+        UNION ALL SELECT ${inEnvelope(callIdFields())}))`;
 
 /** Results of our own tools name ids, so most other rows need no lookup. */
 const namesIds = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${start}')`).join(" OR ");
@@ -55,12 +52,12 @@ const namesIds = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${sta
 const wordsOfMessage = "SELECT w.words FROM search_words AS w WHERE w.message_id = messages.message_id";
 
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
-  CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
+  json_word(envelope, '$.name') AS name,
   (${wordsOfMessage}) AS words,
-  CASE WHEN role = 'tool' AND json_valid(envelope) AND ${inEnvelope(toolNameFields())} ${isOwnTool} THEN 1
+  CASE WHEN role = 'tool' AND is_own_tool(${inEnvelope(toolNameFields())}) THEN TRUE
     WHEN role IN ('tool', 'user') AND (${namesIds}) THEN ${isOwnResult} END AS is_recalled,
-  CASE WHEN role = 'assistant' AND instr(content, 'lcm_') > 0
-    THEN (SELECT json_group_array(json_array(part.text_length, part.tool_name ${isOwnTool}) ORDER BY part.ordinal)
+  CASE WHEN role = 'assistant' AND instr(content, 'lcm_')
+    THEN (SELECT json_group_array(json_array(part.text_length, CASE WHEN is_own_tool(part.tool_name) THEN 1 ELSE 0 END) ORDER BY part.ordinal)
       FROM message_parts AS part WHERE part.message_id = messages.message_id AND part.text_length IS NOT NULL)
     END AS pieces`;
 
@@ -73,8 +70,8 @@ export const messages = createCorpus({
   columns: messageColumns,
   earliest: "created_at",
   latest: "created_at",
-  isContent: "aside IS NOT 'note'",
-  isAsked: `message_id > ? AND message_id < ? AND (? IS NULL OR role IN (SELECT value FROM json_each(?)))`,
+  isContent: "aside IS DISTINCT FROM 'note'",
+  isAsked: `message_id > ? AND message_id < ? AND (? IS NULL OR role IN (SELECT value FROM texts_in(?)))`,
   bound: `coalesce(last_message_at, '${latest}')`,
   latestFirst: "ORDER BY message_id DESC LIMIT 1",
 });
@@ -94,8 +91,8 @@ export const summaries = createCorpus({
   isContent: `(carried_from IS NULL OR NOT EXISTS (SELECT 1 FROM summaries AS origin
       JOIN conversations AS there ON there.conversation_id = origin.conversation_id AND there.hidden = 0
       JOIN conversations AS here ON here.conversation_id = summaries.conversation_id
-    WHERE origin.summary_id = summaries.carried_from AND there.agent_id IS here.agent_id
-      AND there.session_key IS here.session_key
+    WHERE origin.summary_id = summaries.carried_from AND there.agent_id IS NOT DISTINCT FROM here.agent_id
+      AND there.session_key IS NOT DISTINCT FROM here.session_key
       AND (here.session_key IS NOT NULL OR there.session_id = here.session_id)))`,
   // Summaries are not searched where messages are named.
   isAsked: "? < ? AND ? IS NULL AND ? IS NULL",
@@ -134,11 +131,12 @@ function createCorpus(names: CorpusNames) {
   const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isAsked} AND ${names.isContent} AND ${inScope}`;
 
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
-  const rowsFrom = `SELECT sum(iif(c.conversation_id > it.conversation_id, c.${names.total}, c.${names.newest} - it.number + 1))
-    FROM (SELECT conversation_id, ${id} & 0xffffff AS number FROM ${name} WHERE ${id} = ?) AS it
+  const rowsFrom = `SELECT sum(CASE WHEN c.conversation_id > it.conversation_id THEN c.${names.total}
+      ELSE c.${names.newest} - it.number + 1 END)
+    FROM (SELECT conversation_id, ${id} & 16777215 AS number FROM ${name} WHERE ${id} = ?) AS it
       JOIN conversations AS c ON c.conversation_id >= it.conversation_id`;
   const sift = `SELECT json_group_array(asked.value) AS ids
-    FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
+    FROM numbers_in(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
   const rows = `SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${isAllowed} ORDER BY ${id} DESC`;
   const behind = `SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
     WHERE coalesce(last_message_at, '${latest}') > ? AND ${inScope}
@@ -147,15 +145,15 @@ function createCorpus(names: CorpusNames) {
         ${names.latestFirst}) WHERE at > ?)`;
   const spans = (after: string, isAsked: string): string => `SELECT conversation_id, ${after} AS after,
       ${names.newest} AS newest, ${names.bound} AS latest FROM conversations
-    WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${inScope}
-    ORDER BY last_message_at DESC, conversation_id DESC`;
-  const [whole, unindexed] = [spans("0", "1"), spans(names.indexed, isPending)];
-  const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.value ->> 0 AND span.value ->> 1`;
+    WHERE ${isAsked} AND ${after} < ${names.newest} AND ${names.bound} >= ? AND ${inScope}
+    ORDER BY last_message_at DESC NULLS LAST, conversation_id DESC`;
+  const [whole, unindexed] = [spans("0", "1 = 1"), spans(names.indexed, isPending)];
+  const inSpans = `FROM pairs_in(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.one AND span.other`;
   const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND content LIKE ? ESCAPE '\\'`;
-  const words = name === "messages" ? `|| coalesce(char(10) || (${wordsOfMessage}), '')` : "";
+  const words = name === "messages" ? `|| coalesce('\n' || (${wordsOfMessage}), '')` : "";
   const toIndex = `SELECT ${id} AS id, content ${words} AS content ${inSpans}`;
   const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
-    WHERE ${id} = ? AND ${id} & 0xffffff <= ${names.indexed}`;
+    WHERE ${id} = ? AND ${id} & 16777215 <= ${names.indexed}`;
   const setIndexed = `UPDATE conversations SET ${names.indexed} = ? WHERE conversation_id = ?`;
   const spansOf = (asked: readonly Span[]): string =>
     JSON.stringify(
@@ -166,11 +164,13 @@ function createCorpus(names: CorpusNames) {
     indexed: names.indexed,
     /** How many rows these conversations have. */
     countIn: (conversations: string) => count(statement(countIn, [conversations])),
-    /** How many rows have this id or a higher one; 0 if no row has this id. */
-    rowsFrom: (row: number) => count(statement(rowsFrom, [row])),
+    /** For each id, how many rows have it or a higher one; 0 if no row has it. */
+    rowsFrom: (wanted: readonly number[]) => counts(wanted.map((row) => statement(rowsFrom, [row]))),
     /** Those of these ids whose rows pass the filter, in the same order. Reads no text. */
-    sift: (wanted: readonly number[], filter: Filter) =>
-      ids(statement(sift, [JSON.stringify(wanted), ...allowing(filter)])),
+    *sift(wanted: readonly number[], filter: Filter): Script<readonly number[]> {
+      const passed = new Set(yield* ids(statement(sift, [JSON.stringify(wanted), ...allowing(filter)])));
+      return wanted.filter((row) => passed.has(row));
+    },
     /** Rows with these ids, highest first. */
     rows: (wanted: readonly number[], filter: Filter) =>
       all(statement(rows, [JSON.stringify(wanted), ...allowing(filter)]), toSearchedRow),
@@ -185,6 +185,7 @@ function createCorpus(names: CorpusNames) {
       );
       return name === "messages" ? found.flatMap((span) => between(span, filter)) : found;
     },
+    /** In no certain order. */
     spanned: (asked: readonly Span[], filter: Filter, like = "%") =>
       statement(spanned, [spansOf(asked), ...allowing(filter), like]),
     toIndex: (asked: Span) => statement(toIndex, [spansOf([asked])]),
@@ -237,16 +238,16 @@ export const rowsIn = (spans: readonly Span[]): number =>
 
 /** Messages from one id to another, both included, except notes. */
 export const messageRange = (from: number, to: number): Statement =>
-  statement(`SELECT ${messageColumns} FROM messages WHERE message_id BETWEEN ? AND ? AND aside IS NOT 'note'`, [
-    from,
-    to,
-  ]);
+  statement(
+    `SELECT ${messageColumns} FROM messages WHERE message_id BETWEEN ? AND ? AND aside IS DISTINCT FROM 'note'`,
+    [from, to],
+  );
 
 /** Turns by conversation and seq, at any time. */
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
   statement(
-    `SELECT ${messageColumns} FROM json_each(?) AS place
-     JOIN messages ON message_id = (place.value ->> 0 << 24) + (place.value ->> 1) WHERE aside IS NOT 'note'`,
+    `SELECT ${messageColumns} FROM pairs_in(?) AS place
+     JOIN messages ON message_id = (place.one << 24) + place.other WHERE aside IS DISTINCT FROM 'note'`,
     [JSON.stringify(places)],
   );
 
@@ -342,9 +343,9 @@ const everyConversation = sql`SELECT coalesce(sum(message_count), 0) AS messages
 /** Messages are folded in about the order of their ids, so those near a summary lie between two ids. */
 function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {
   const [row = {}] = yield sql`WITH RECURSIVE
-    below(id) AS (SELECT value FROM json_each(${asked})
+    below(id) AS (SELECT value FROM texts_in(${asked})
       UNION SELECT p.parent_summary_id FROM below JOIN summary_parents AS p ON p.summary_id = below.id),
-    above(id) AS (SELECT value FROM json_each(${asked})
+    above(id) AS (SELECT value FROM texts_in(${asked})
       UNION SELECT p.summary_id FROM above JOIN summary_parents AS p ON p.parent_summary_id = above.id)
     SELECT
       min((SELECT min(message_id) FROM summary_messages WHERE summary_id = id)) AS first,

@@ -11,6 +11,7 @@ import type { Archived } from "../../core/model/changes.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { removeDeadDrafts, writeWhole } from "./backups/backup.ts";
 import type { DatabaseLocation } from "./location.ts";
+import { inSqlite } from "../dialect.ts";
 import { ownedTables, reassignFiles } from "../ownership.ts";
 import { copyContents, refuseLinks } from "../content/folder.ts";
 import { isLink, notPlain } from "../content/plain-file.ts";
@@ -48,15 +49,13 @@ type Counts = ReadonlyMap<string, number>;
 
 /** In one transaction, which sees a snapshot of the source. Returns the number of rows by table. */
 function copyRows(from: string, conversations: readonly ConversationId[], draft: string): Counts {
-  using db = new DatabaseSync(draft, { timeout: 10_000 });
-  db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF"); // Foreign keys are checked after copying.
-  inTransaction(db, () => createSchema(db));
+  using db = createDraft(draft);
   db.prepare("ATTACH ? AS source").run(readOnlyUri(from));
   const counts = new Map<string, number>();
   const copy = (table: string, condition: string, ...values: readonly string[]): void => {
     const columns = [...columnsOf(db, table).keys()].join(", ");
     const insert = `INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM source.${table} WHERE ${condition}`;
-    counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(insert).run(...values).changes));
+    counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(inSqlite(insert)).run(...values).changes));
   };
   inTransaction(db, () => {
     for (const { table, isOwn } of ownedTables) copy(table, isOwn, JSON.stringify(conversations));
@@ -67,14 +66,27 @@ function copyRows(from: string, conversations: readonly ConversationId[], draft:
       `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (
          SELECT f.value ->> 'file' FROM main.messages m, json_each(m.moved) f WHERE m.moved IS NOT NULL)`,
     );
-    db.exec(reassignFiles((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
-    db.exec("UPDATE main.conversations SET indexed_seq = 0, indexed_summary = 0, unindexed = 1"); // The search index is not copied.
+    finishDraft(db);
   });
   return counts;
 }
 
+/** An empty database. Foreign keys are checked after copying. */
+export function createDraft(draft: string): DatabaseSync {
+  const db = new DatabaseSync(draft, { timeout: 10_000 });
+  db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF");
+  inTransaction(db, () => createSchema(db));
+  return db;
+}
+
+/** Once all rows are there. */
+export function finishDraft(db: DatabaseSync): void {
+  db.exec(inSqlite(reassignFiles((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`)));
+  db.exec("UPDATE main.conversations SET indexed_seq = 0, indexed_summary = 0, unindexed = 1"); // The search index is not copied.
+}
+
 /** Checks the copy, because the originals may be deleted next. Returns the storage URIs of its files. */
-function readBack(draft: string, copied: Counts): readonly string[] {
+export function readBack(draft: string, copied: Counts): readonly string[] {
   checkWhole(draft);
   using db = new DatabaseSync(draft, { readOnly: true });
   for (const [table, rows] of copied) {

@@ -7,13 +7,17 @@ import { LcmError, errorText } from "../../core/base/errors.ts";
 import { shellPath } from "../../core/base/format.ts";
 import type { Durability } from "../../core/model/settings.ts";
 import { makeFolder } from "../content/durable.ts";
-import { identify } from "./file-kind.ts";
+import { identify, type FileKind } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 import { openReadOnly } from "./read-only.ts";
 
 /** Throws `conflict` for a file of the older program, which must be adopted first, and for an outdated one if read-only. */
-export function connect(path: string, readOnly: boolean, durability: Durability = "full"): DatabaseSync {
-  const kind = identify(path);
+export function connect(
+  path: string,
+  readOnly: boolean,
+  durability: Durability = "full",
+  kind: FileKind = identify(path),
+): DatabaseSync {
   if (kind === "older_program") {
     throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
       hint: `convert it with \`lcm adopt --db ${shellPath(path)}\`, which makes a backup first`,
@@ -25,9 +29,6 @@ export function connect(path: string, readOnly: boolean, durability: Durability 
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
-  if (readOnly && kind === "outdated") {
-    throw new LcmError("conflict", `${path} has an earlier format`, { hint: "open it once for writing to upgrade it" });
-  }
   if (kind === "empty") makeFolderOf(path);
   const isNew = !existsSync(path);
   const db = readOnly ? openReadOnly(path) : new DatabaseSync(path, { timeout: 10 });

@@ -105,15 +105,15 @@ describe("guarantee 26: files stay inside their folder, without following links"
     it(`${what} is not imported or archived: nothing is merged or written`, async () => {
       await scene(async ({ store, path, conversation, place }) => {
         const archive = join(folder(), "archive.db");
-        await databaseFileOf(store).archive([conversation], archive);
+        await store.archive([conversation], archive);
         plant(join(defaultFilesDir(archive), place.slice(defaultFilesDir(path).length)));
         const other = await openSqlite({ path: join(folder(), "lcm.db"), housekeeping: false });
-        await assert.rejects(databaseFileOf(other).merge(archive), { code: "denied", message: /never followed/ });
+        await assert.rejects(other.merge(archive), { code: "denied", message: /never followed/ });
         assert.deepEqual(await other.conversations(), []);
         await other.close();
         plant(place);
         const second = join(folder(), "archive.db");
-        await assert.rejects(databaseFileOf(store).archive([conversation], second), { code: "denied" });
+        await assert.rejects(store.archive([conversation], second), { code: "denied" });
         assert.ok(!existsSync(second));
       });
     });
@@ -143,13 +143,13 @@ describe("guarantee 26: files stay inside their folder, without following links"
     await scene(async ({ store, path, conversation, file }) => {
       const elsewhere = join(folder(), "moved");
       const archive = join(folder(), "archive.db");
-      await databaseFileOf(store).archive([conversation], archive);
+      await store.archive([conversation], archive);
       for (const place of [defaultFilesDir(archive), defaultFilesDir(path)]) {
         renameSync(place, `${elsewhere}${place.length}`);
         symlinkSync(`${elsewhere}${place.length}`, place);
       }
       const other = await openSqlite({ path: join(folder(), "lcm.db"), housekeeping: false });
-      await assert.rejects(databaseFileOf(other).merge(archive), { code: "denied" });
+      await assert.rejects(other.merge(archive), { code: "denied" });
       await other.close();
       assert.equal((await store.fileContent(file.id)).length, secret.length);
     });
@@ -159,7 +159,7 @@ describe("guarantee 26: files stay inside their folder, without following links"
     await scene(async ({ store, path, conversation, place }) => {
       const archive = join(folder(), "archive.db");
       symlinkSync(defaultFilesDir(path), defaultFilesDir(archive));
-      await assert.rejects(databaseFileOf(store).archive([conversation], archive), { code: "denied" });
+      await assert.rejects(store.archive([conversation], archive), { code: "denied" });
       assert.deepEqual([existsSync(archive), existsSync(place)], [false, true]);
     });
   });

@@ -8,10 +8,10 @@ import { describe } from "node:test";
 import { filesBelow, foldPlaces, itOn, newFile, onTalk, say } from "../../../test/store-contract/ground.ts";
 import { removeAll } from "../../../test/store-contract/old-conversation.ts";
 import { createHost } from "../../../test/support/scripted-host.ts";
+import { sqlite } from "../../../test/store-contract/sqlite.ts";
 import { openSqlite } from "./store.ts";
-import { databaseFileOf } from "../../core/model/database-file.ts";
 
-const it = itOn({ open: async (path: string) => await openSqlite({ path, housekeeping: false }) }, onTalk);
+const it = itOn({ ...sqlite, open: async (path) => await openSqlite({ path, housekeeping: false }) }, onTalk);
 
 describe("a merge", () => {
   it("copies no files of a conversation that is already here", async (scene) => {
@@ -19,11 +19,11 @@ describe("a merge", () => {
     await say(store, talk, host, "the heron came at dawn");
     const from = join(folder, "copy", "lcm.db");
     mkdirSync(join(folder, "copy"));
-    await databaseFileOf(store).archive([talk.id], from);
+    await store.archive([talk.id], from);
     const there = await openSqlite({ path: from, housekeeping: false });
     await there.saveFile(newFile(talk.id, "a long letter"));
     await there.close();
-    assert.deepEqual(await databaseFileOf(store).merge(from), {
+    assert.deepEqual(await store.merge(from), {
       conversations: [],
       known: [talk.id],
       messages: 0,
@@ -52,7 +52,7 @@ describe("a merge", () => {
       join(folder, "copy", "lcm-files", forged.storageUri),
       join(folder, "copy", "lcm-files", here.storageUri),
     );
-    await assert.rejects(databaseFileOf(store).merge(from), { code: "conflict", message: /would replace/ });
+    await assert.rejects(store.merge(from), { code: "conflict", message: /would replace/ });
     assert.equal(await store.fileContent(here.id), "a long letter");
   });
 
@@ -66,7 +66,7 @@ describe("a merge", () => {
     const left = join(folder, "lcm-files", file.storageUri);
     mkdirSync(dirname(left), { recursive: true });
     writeFileSync(left, "another one!!");
-    await databaseFileOf(store).merge(from);
+    await store.merge(from);
     assert.equal(await store.fileContent(file.id), "a long letter");
   });
 
@@ -74,10 +74,10 @@ describe("a merge", () => {
     const { store, folder, talk, host } = scene;
     await say(store, talk, host, "one thing that was said");
     const archive = join(folder, "old.db");
-    await databaseFileOf(store).archive([talk.id], archive);
+    await store.archive([talk.id], archive);
     const other = await store.open({ sessionId: "other" });
     await removeAll(store, talk.id);
-    await databaseFileOf(store).merge(archive);
+    await store.merge(archive);
     for (const { active } of await store.conversations()) assert.equal(active, true);
     assert.equal((await store.open({ sessionId: "s" })).id, talk.id);
     assert.equal((await store.open({ sessionId: "other" })).id, other.id);
@@ -92,9 +92,9 @@ describe("a merge", () => {
     assert.equal((await store.transplant({ source: source.id, target: target.id })).kind, "written");
     const before = await store.messages({ conversation: talk.id });
     const archive = join(folder, "old.db");
-    await databaseFileOf(store).archive([talk.id], archive);
+    await store.archive([talk.id], archive);
     await removeAll(store, talk.id);
-    await databaseFileOf(store).merge(archive);
+    await store.merge(archive);
     assert.deepEqual(await store.messages({ conversation: talk.id }), before);
   });
 });

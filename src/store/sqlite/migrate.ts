@@ -11,6 +11,8 @@ import { upgradeToVersion2 } from "./versions/version-2.ts";
 import { upgradeToVersion3 } from "./versions/version-3.ts";
 import { upgradeToVersion4 } from "./versions/version-4.ts";
 import { upgradeToVersion5 } from "./versions/version-5.ts";
+import { upgradeToVersion6 } from "./versions/version-6.ts";
+import { upgradeToVersion7 } from "./versions/version-7.ts";
 
 /** Upgrade steps by the schema version they result in. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([
@@ -18,6 +20,8 @@ const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([
   [3, upgradeToVersion3],
   [4, upgradeToVersion4],
   [5, upgradeToVersion5],
+  [6, upgradeToVersion6],
+  [7, upgradeToVersion7],
 ]);
 
 /** Safe if several processes open the database at once. */

@@ -6,7 +6,6 @@ import { asReaderOf, withoutModes } from "../../../test/support/platform.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { messageToStore } from "../../core/messages/codec.ts";
-import { databaseFileOf } from "../../core/model/database-file.ts";
 import { backUp } from "./backups/backup.ts";
 import { identify } from "./file-kind.ts";
 import { locationOf } from "./location.ts";
@@ -42,7 +41,7 @@ const textsIn = async (path: string, open = openSqlite): Promise<readonly string
     const found = await store.search({ pattern: "one", mode: "full_text", scope: "both", sort: "relevance", limit: 5 });
     assert.equal(found.hits.length, 1);
     const [conversation] = await store.conversations();
-    assert.deepEqual((await databaseFileOf(store).integrity()).problems, []);
+    assert.deepEqual((await store.integrity()).problems, []);
     return (await store.messages({ conversation: conversation?.id ?? assert.fail() })).map(({ text }) => text);
   } finally {
     await store.close();
@@ -84,7 +83,7 @@ describe("a database that this user may only read", { skip: withoutModes }, () =
         else {
           assert.equal((await backup).files, 0);
           const store = await openSqlite({ path: join(own, "lcm.db"), housekeeping: false });
-          assert.equal((await databaseFileOf(store).merge(path)).messages, 1);
+          assert.equal((await store.merge(path)).messages, 1);
           await store.close();
         }
       });

@@ -5,8 +5,8 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Store } from "../../core/model/store.ts";
-import type { Row, Script, Statement, StoreMethod, Transactions } from "../script.ts";
+import { inSqlite } from "../dialect.ts";
+import type { Row, Script, Statement, Transactions } from "../script.ts";
 import { retryWhileBusy } from "./errors.ts";
 
 export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
@@ -32,7 +32,7 @@ export function createRunner(db: DatabaseSync) {
   const noRows: readonly Row[] = [];
 
   const prepare = (parts: readonly string[]): Execute => {
-    const statement = db.prepare(parts.join("?"));
+    const statement = db.prepare(inSqlite(parts.join("?")));
     const returnsRows = statement.columns().length > 0;
     // `run` always reports the last rowid, and those of the search index exceed what a number can hold.
     if (!returnsRows) statement.setReadBigInts(true);
@@ -94,17 +94,4 @@ export function createQueue(runner: Runner, busyTimeoutMs: number, onWritten: ()
       return written;
     },
   };
-}
-
-/** Turns scripts into methods of the port. Each script receives `given` before the arguments of the call. */
-export function offer<Name extends StoreMethod>(
-  scripts: Readonly<Record<Name, (...args: never[]) => Script<unknown>>>,
-  given: readonly unknown[],
-  run: <T>(script: () => Script<T>) => Promise<T>,
-): Pick<Store, Name> {
-  const methods = Object.entries<(...args: never[]) => Script<unknown>>(scripts).map(([name, script]) => [
-    name,
-    async (...args: readonly unknown[]) => await run(() => script(...([...given, ...args] as never[]))),
-  ]);
-  return Object.fromEntries(methods) as Pick<Store, Name>;
 }

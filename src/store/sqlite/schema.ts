@@ -11,7 +11,7 @@
 
 import type { TableName } from "../ownership.ts";
 
-export const schemaVersion = 5;
+export const schemaVersion = 7;
 
 /** "LCM1": distinguishes our files from other SQLite files. */
 export const applicationId = 0x4c434d31;
@@ -64,6 +64,8 @@ export const tables = {
       caught_up INTEGER NOT NULL DEFAULT 0,
       forgets INTEGER NOT NULL DEFAULT 0,
       revision INTEGER NOT NULL DEFAULT 0,
+      folder TEXT,
+      parent_session TEXT,
       CHECK (unindexed = 1 OR ${isIndexed})
     ) WITHOUT ROWID`,
   messages: `
@@ -315,6 +317,35 @@ export const tables = {
       words TEXT NOT NULL,
       PRIMARY KEY (conversation_id, message_id),
       ${messageKey}
+    ) WITHOUT ROWID`,
+  /** What each prompt was made of, besides its head. `hash` and the sizes are of our part of it. */
+  prompts: `
+    CREATE TABLE prompts (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      prompt_number INTEGER NOT NULL,
+      at INTEGER NOT NULL,
+      newest_seq INTEGER NOT NULL,
+      last_seq INTEGER NOT NULL,
+      tail INTEGER NOT NULL,
+      tokens INTEGER NOT NULL,
+      budget INTEGER NOT NULL,
+      bytes INTEGER NOT NULL,
+      hash BLOB,
+      live INTEGER NOT NULL,
+      live_tokens INTEGER NOT NULL,
+      outcome TEXT CHECK (outcome IN ('answered', 'overflow')),
+      counted INTEGER,
+      cached INTEGER,
+      turn_key TEXT,
+      PRIMARY KEY (conversation_id, prompt_number)
+    ) WITHOUT ROWID`,
+  /** What all prompts from this number on have in common, up to the next head. */
+  prompt_heads: `
+    CREATE TABLE prompt_heads (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      since INTEGER NOT NULL,
+      head_json TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, since)
     ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (

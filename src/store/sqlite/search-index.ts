@@ -1,6 +1,6 @@
 /** The search index as FTS5 tables. FTS5 stores our own terms: it neither stems nor ranks, and keeps no text. */
 
-import { conversationTerm, type Match, type SearchIndex } from "../search/indexing.ts";
+import { conversationTerm, pendingConversations, type Match, type SearchIndex } from "../search/indexing.ts";
 import type { Term } from "../search/query.ts";
 import { ids } from "../search/sources.ts";
 import { termsVersion } from "../search/tokenize.ts";
@@ -42,6 +42,12 @@ export const searchIndex: SearchIndex = {
         [expressionOf(match), below, most],
       ),
     ),
+  *probe(corpus, terms, most) {
+    const found = [];
+    for (const term of terms)
+      found.push(yield* searchIndex.newest(corpus, { conversations: [], all: [term], any: [] }, most));
+    return found;
+  },
   vocabulary: (prefix, most) =>
     one(
       statement(
@@ -50,6 +56,8 @@ export const searchIndex: SearchIndex = {
       ),
       (row) => JSON.parse(text(row, "terms")) as string[],
     ),
+  pending: statement(`${pendingConversations} LIMIT 1`),
+  rowsPerPage: 256,
   reset: [
     "DROP TABLE messages_fts",
     "DROP TABLE summaries_fts",

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import { foldPlaces, refuses, say } from "../../../test/store-contract/ground.ts";
@@ -33,6 +34,29 @@ describe("a write while another process writes", () => {
       messages,
     );
     other.close();
+  });
+});
+
+describe("a store that nobody writes to for a while", () => {
+  it("has indexed even a few rows, so that a search reads none of them anew", async () => {
+    const path = join(makeScratch("sqlite"), "lcm.db");
+    const store = await openSqlite({ path });
+    const conversation = await store.open({ sessionId: "s" });
+    const host = createHost("h");
+    await say(store, conversation, host, "the heron stood still", "the otter swam away");
+    assert.equal((await store.status()).unindexed, 2);
+    await eventually(async () => (await store.status()).unindexed === 0);
+    await say(store, conversation, host, "and the kingfisher dived");
+    await eventually(async () => (await store.status()).unindexed === 0);
+    const found = await store.search({
+      pattern: "kingfisher",
+      mode: "full_text",
+      scope: "messages",
+      sort: "recency",
+      limit: 5,
+    });
+    assert.equal(found.hits.length, 1);
+    await store.close();
   });
 });
 

@@ -4,11 +4,12 @@ import { randomBytes } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { Timestamp } from "../../core/base/time.ts";
 import type { Durability } from "../../core/model/settings.ts";
-import type { DatabaseFile } from "../../core/model/database-file.ts";
+import type { DatabaseFile, WholeDatabase } from "../../core/model/database-file.ts";
 import type { RemovePlan, SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
 import { openFolder } from "../content/folder.ts";
+import { createForgetting } from "../forgetting.ts";
 import { mustHave } from "../conversation/reads.ts";
-import { rowSteps, reads, writes } from "../operations.ts";
+import { offer, rowSteps, reads, writes } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { search } from "../search/search.ts";
@@ -23,17 +24,18 @@ import {
 } from "../stored-files.ts";
 import { archive } from "./archive.ts";
 import { backUp } from "./backups/backup.ts";
+import { backUpBeforeUpgrade } from "./backups/before-upgrade.ts";
 import { connect } from "./connect.ts";
 import { errcodeOf, retryWhileBusy } from "./errors.ts";
+import { identify } from "./file-kind.ts";
 import { createHousekeeper } from "./housekeeping.ts";
 import { leftovers } from "./leftovers.ts";
 import { defaultFilesDir, exposuresOf, locationOf, type DatabaseLocation } from "./location.ts";
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
-import { createQueue, createRunner, offer, type ScriptQueue } from "./runner.ts";
+import { createQueue, createRunner, type ScriptQueue } from "./runner.ts";
 import { searchIndex } from "./search-index.ts";
-import { createForgetting } from "./scrub.ts";
-import { bytesIn, giveBack, syncLog } from "./vacuum.ts";
+import { bytesIn, emptyLog, fileBytes, giveBack, rewriteFile, syncLog } from "./vacuum.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -59,10 +61,12 @@ const randomHex16 = (): string => randomBytes(8).toString("hex");
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, readOnly: isReadOnly = false, busyTimeoutMs = busyTimeoutMsDefault } = options;
   const { now = systemNow, hex16 = randomHex16, filesDir = defaultFilesDir(path) } = options;
-  const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, isReadOnly, options.durability));
+  const kind = await retryWhileBusy(busyTimeoutMs, () => identify(path));
+  if (kind === "outdated" && !isReadOnly) await backUpBeforeUpgrade(path, now());
+  const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, isReadOnly, options.durability, kind));
   const runner = createRunner(db);
   const queue = createQueue(runner, busyTimeoutMs, () => housekeeper.wake());
-  const housekeeper = createHousekeeper(db, path, runner, queue.settled);
+  const housekeeper = createHousekeeper({ db, path, runner, writes: queue.settled, now });
   if (options.housekeeping === false || isReadOnly) housekeeper.stop();
   const { read, write, retry } = queue;
   const deps = { now, hex16, leftovers };
@@ -81,7 +85,15 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     ...offer(reads, [], read),
     ...offer(writes, [deps], write),
-    ...createForgetting({ ...durably, db, isReadOnly, retry }),
+    ...createForgetting({
+      ...durably,
+      isReadOnly,
+      // No free page keeps the text, and no log.
+      async erase() {
+        await retry(() => rewriteFile(db));
+        await retry(() => emptyLog(db));
+      },
+    }),
     async setPromptBudget(id, tokens) {
       // Every turn sets it, mostly to the same value: only a change has to wait for other writers.
       if ((await read(() => mustHave(id))).promptBudget === tokens) return;
@@ -96,13 +108,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     fileLines: async (id, range) => await fileLines(files, id, range),
     filePath: async (id) => await filePath(files, id),
     saveFile: async (file) => await saveFile(files, file),
-    status: async () => ({ path, ...(await read(() => rowSteps.status(schemaVersion))) }),
+    status: async () => ({ path, ...(await read(() => rowSteps.status(schemaVersion, fileBytes))) }),
     skeleton: async (id) => ({ ...(await read(() => rowSteps.skeleton(id))), ...(await inspectContent(files, id)) }),
     remove: async (plan) => await remove(db, durably, plan),
-    databaseFile: createDatabaseFile({ path, filesDir }, db, queue),
+    ...createWholeDatabase({ path, filesDir }, db, queue),
     async close() {
-      housekeeper.stop();
       await queue.settled();
+      housekeeper.finish();
       runner.forgetStatements();
       // SQLite checkpoints when the last connection closes, but a searching thread may hold its own a moment longer.
       try {
@@ -134,20 +146,24 @@ async function remove(db: DatabaseSync, files: StoredFiles, plan: RemovePlan): R
   return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
 }
 
-function createDatabaseFile(location: DatabaseLocation, db: DatabaseSync, queue: ScriptQueue): DatabaseFile {
-  return {
+function createWholeDatabase(location: DatabaseLocation, db: DatabaseSync, queue: ScriptQueue) {
+  const databaseFile: DatabaseFile = {
     async backup(to) {
       await queue.settled();
       return await backUp(location, to);
     },
+  };
+  const whole: WholeDatabase = {
     async archive(ids, to, replace = false) {
       await queue.settled();
       return await archive(location, ids, locationOf(to), replace);
     },
     merge: async (from) => await merge({ ...location, db, read: queue.read, write: queue.write }, locationOf(from)),
     integrity: async () => ({
+      ...(await queue.read(() => rowSteps.engineCheck())),
       ...(await queue.read(() => rowSteps.integrity())),
       exposures: exposuresOf(location),
     }),
   };
+  return { ...whole, databaseFile };
 }

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { syncFile } from "../content/durable.ts";
+import { sql } from "../script.ts";
 import { errcodeOf, sqliteBusy } from "./errors.ts";
 import { pragma } from "./pragma.ts";
 
@@ -41,6 +42,9 @@ export function giveBack(db: DatabaseSync): void {
     if (errcodeOf(error) === null) throw error;
   }
 }
+
+/** The size of the file, for scripts. */
+export const fileBytes = sql`SELECT page_count * page_size FROM pragma_page_count, pragma_page_size`;
 
 export const bytesIn = (db: DatabaseSync): { readonly all: number; readonly free: number } => {
   const page = pragma(db, "page_size");

@@ -9,7 +9,7 @@ import { reachOf, type Reach } from "../../core/recall/scope.ts";
 import type { ThoroughPlan } from "../../core/recall/map/thorough.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
 import type { NamedModel } from "../../format/model.ts";
-import type { Doing } from "../port.ts";
+import type { Doing } from "../../operator/port.ts";
 
 export interface Answered {
   readonly answer: Answer;

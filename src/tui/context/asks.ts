@@ -10,7 +10,7 @@ import type { Store } from "../../core/model/store.ts";
 import { idsOf, itemsOf, rangeOf, itemText } from "../../format/context.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
 import { whyPinned } from "../../format/pins.ts";
-import { reads, type OfConversation } from "../port.ts";
+import { reads, type OfConversation } from "../../operator/port.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export interface Prompt {

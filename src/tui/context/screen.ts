@@ -98,6 +98,7 @@ export const contextModule: Module<ContextScreen> = {
       help: "try a smaller budget",
       ...withBudget((now) => steps.findLast((step) => step < now)),
     },
+    commandKey(commands.prompts, ["P"], ({ conversation }) => ({ conversation })),
     { keys: ["B"], help: "go back to the host's budget", does: (state) => reread({ ...state, budget: null }) },
     {
       keys: ["V"],

@@ -2,7 +2,7 @@
 
 import type { Conversation } from "../../core/model/types.ts";
 import { bareName } from "../../format/conversations.ts";
-import type { ConversationRow } from "./asks.ts";
+import type { ConversationRow } from "../../operator/conversations.ts";
 
 export const sorts = ["activity", "messages", "tokens", "context", "name"] as const;
 export type Sort = (typeof sorts)[number];
@@ -64,8 +64,8 @@ export function list(rows: readonly ConversationRow[], choice: Choice): Listing 
   };
 }
 
-const searched = ({ id, title, sessionKey, sessionId, agentId }: Conversation): string =>
-  [id, title, sessionKey, sessionId, agentId].join("\n").toLowerCase();
+const searched = ({ id, title, sessionKey, sessionId, agentId, folder }: Conversation): string =>
+  [id, title, sessionKey, sessionId, agentId, folder].join("\n").toLowerCase();
 
 const byId = ({ conversation: a }: ConversationRow, { conversation: b }: ConversationRow): number => a.id - b.id;
 

@@ -6,7 +6,7 @@ import { ago, useBar, useShare } from "../../format/conversations.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
-import type { ConversationRow } from "./asks.ts";
+import type { ConversationRow } from "../../operator/conversations.ts";
 import { conversationsModule } from "./screen.ts";
 import type { ConversationsScreen } from "./screen.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
@@ -43,6 +43,8 @@ function row(id: number, given: Partial<Conversation> = {}, use: Partial<Convers
     sessionId: `session-${id}`,
     sessionKey: `agent:main:${id}`,
     agentId: "main",
+    folder: null,
+    parentSessionId: null,
     active: true,
     hidden: false,
     title: null,
@@ -143,6 +145,15 @@ describe("the facts of a conversation", () => {
   it("shows how long ago it was active, or the day if that is long ago", () => {
     const times = [0, 3, 59, 61, 60 * 26, 60 * 24 * 30].map((minutes) => ago(minutesAgo(minutes), now, "UTC"));
     assert.deepEqual(times, ["just now", "3 min ago", "59 min ago", "1 h ago", "1 d ago", "2026-01-18"]);
+  });
+
+  it("names the folder of its session and the session that started it, and is found by the folder", () => {
+    const rows = [row(1, { folder: "/home/ann/pier", parentSessionId: "session-9" }), row(2)];
+    const wide = { ...frame, columns: 140, bounds: 140 };
+    const drawn = (state: ReturnType<typeof listing>) => conversationsModule.draw(state, wide).join("\n");
+    assert.match(drawn(listing(rows)), /folder +\/home\/ann\/pier[^]*started by +session-9/);
+    assert.doesNotMatch(drawn(listing(rows, act("down"))), /started by/);
+    assert.deepEqual(ids(listing(rows, act("/"), key("pier", "pier"))), [1]);
   });
 
   it("draws the use of the context with its threshold", () => {

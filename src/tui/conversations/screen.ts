@@ -8,7 +8,7 @@ import { textPage } from "../widgets/draw.ts";
 import { field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
 import { commandKey, commands, type Command } from "../commands.ts";
 import { createRows, startOfList, stayed } from "../widgets/list.ts";
-import type { Checkup } from "./asks.ts";
+import type { Checkup } from "../../operator/conversations.ts";
 import { list as listed, sorts, type Choice, type Listing } from "./order.ts";
 import { checkupOf, drawConversations, headRows, listRows, selected, type ConversationsScreen } from "./view.ts";
 import { plural } from "../../core/base/format.ts";

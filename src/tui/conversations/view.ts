@@ -7,8 +7,8 @@ import type { Frame } from "../contract.ts";
 import { beside, ends, row, rule } from "../widgets/draw.ts";
 import { drawField, type Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
-import type { Failure } from "../port.ts";
-import type { Checkup, ConversationRow } from "./asks.ts";
+import type { Failure } from "../../operator/port.ts";
+import type { Checkup, ConversationRow } from "../../operator/conversations.ts";
 import { activityOf, type Choice, type Listing, type Placed, type Sort } from "./order.ts";
 import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -324,6 +324,7 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
   const { columns, paint, zone, now } = frame;
   const { conversation, thresholdTokens } = each;
   const { totals, agentId, sessionKey, sessionId, createdAt, caughtUp, lastMessageAt } = conversation;
+  const { folder, parentSessionId } = conversation;
   const { sentence, tone } = healthOf(state, each);
   const budgetless = conversation.promptBudget === null ? [paint.soft("default budget: the host reported none")] : [];
   const time = (at: Timestamp): string => `${clockTime(at, zone)} ${paint.soft(`(${ago(at, now, zone)})`)}`;
@@ -351,6 +352,8 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
         ["created", clockTime(createdAt, zone)],
         ["session", oneLine(sessionKey ?? "no key"), paint.soft(oneLine(sessionId))],
         ["agent", oneLine(agentId ?? "none")],
+        ...(folder === null ? [] : [["folder", oneLine(folder)] as const]),
+        ...(parentSessionId === null ? [] : [["started by", oneLine(parentSessionId)] as const]),
         ["family", familyWords(each)],
         ...(caughtUp === 0 ? [] : [["caught up", plural(caughtUp, "message")] as const]),
         ["health", ...breakLines(sentence, columns - 11).map((line) => paint[tone](line))],

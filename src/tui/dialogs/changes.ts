@@ -96,6 +96,13 @@ export const pruneModule = createPlan<"prune">({
   ],
 });
 
+export const pinModule = createPlan<"pin">({
+  name: "Pin",
+  title: ({ request: { message } }) => `pin or unpin ${messageName(message)}`,
+  help: "pin or unpin it",
+  request: (place) => place,
+});
+
 export const forgetModule = createPlan<"forget">({
   name: "Forget",
   title: ({ request: { target } }) => `forget ${target.kind === "message" ? messageName(target.id) : "a secret"}`,

@@ -6,7 +6,7 @@ import type { ConversationId, MessageId, SummaryId } from "../../core/model/type
 import { createPaint } from "../../format/paint.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
-import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
+import type { ChangeRequest, PlannedChange } from "../../operator/changes.ts";
 import type { Planning } from "./plan.ts";
 import { dissolveModule } from "./changes.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -68,7 +68,8 @@ const applied = (planned: PlannedChange | null): Event => ({
   answer: {
     kind: "applyChange",
     ask: { kind: "applyChange", request, planned: dissolution("") },
-    result: planned === null ? { kind: "applied", words: "dissolved" } : { kind: "planned again", planned },
+    result:
+      planned === null ? { kind: "applied", words: "dissolved", change: null } : { kind: "planned again", planned },
   },
 });
 const failed: Event = {

@@ -1,18 +1,14 @@
 /** The plan dialog that changes without a model share: show the plan, ask, apply exactly what was shown. */
 
 import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
-import { obstacleLines, undoLines, undoRefusal } from "../../format/changes.ts";
-import { dissolutionLines } from "../../format/dissolve.ts";
-import { fixLines } from "../../format/findings.ts";
-import { transplantationLines } from "../../format/transplant.ts";
 import type { Asking, Binding, Frame, Module, Destination, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../widgets/draw.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
-import type { Progress, Trouble } from "../port.ts";
-import { isSameChange, type ChangeRequest, type PlannedChange } from "./changes-asks.ts";
+import type { Progress, Trouble } from "../../operator/port.ts";
+import { isSameChange, type Applied, type ChangeRequest, type PlannedChange } from "../../operator/changes.ts";
 import { breakLines } from "../../format/width.ts";
 import { plural } from "../../core/base/format.ts";
-import { workLines, workRefusal } from "./work.ts";
+import { planLines, planRefusal } from "../../operator/plan-lines.ts";
 import { harmless } from "../../format/safe-text.ts";
 import type { Page } from "../../format/page.ts";
 
@@ -105,12 +101,12 @@ export function createPlan<K extends Kind>(given: Given<K>): Module<Planning<K>>
       applyChange: (state, result) =>
         result.kind === "planned again"
           ? asking(state, result.planned, true)
-          : { state, go: { kind: "back" }, notice: { tone: "good", text: result.words } },
+          : { state, go: { kind: "back" }, notice: { tone: "good", text: appliedWords(state, result) } },
     },
     on: {
       ...scroll.on,
       failed: (state, { failure }) => ({
-        state: { ...state, phase: { kind: "refused", refusal: failure }, top: 0 },
+        state: { ...state, phase: { kind: "refused", refusal: withKey(failure) }, top: 0 },
         notice: {
           tone: "bad",
           text: failedWords(state.phase),
@@ -124,11 +120,25 @@ export function createPlan<K extends Kind>(given: Given<K>): Module<Planning<K>>
   };
 }
 
+/** Names the key for what a refusal offers. */
+const withKey = ({ message, hint }: Trouble): Trouble => ({
+  message,
+  hint: hint?.replace("or fold without a model", `or ${ways.foldLocally}`) ?? null,
+});
+
 function failedWords(phase: Phase): string {
   if (isStoppable(phase)) return "it stopped; what was done before is kept";
   return isTooLate(phase)
     ? "writing failed; press u to see whether the change was made"
     : "this cannot be done; nothing was changed";
+}
+
+/** What was done, and the key that takes it back. */
+function appliedWords({ request, phase }: Planning, { words, change }: Extract<Applied, { kind: "applied" }>): string {
+  // The change is in the target's history, and u shows the source's.
+  if (change !== null) return `${words} · ${request.kind === "transplant" ? "U" : "u"} undoes change ${change}`;
+  const isCopy = phase.kind === "applying" && phase.planned.kind === "undo" && phase.planned.plan.again !== null;
+  return isCopy ? `${words} · t copies them again` : words;
 }
 
 const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
@@ -141,14 +151,13 @@ const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
 const isRefused = (phase: Phase): boolean =>
   phase.kind === "refused" || (phase.kind === "asking" && refusalIn(phase.planned) !== null);
 
-/** Why the plan cannot be applied; null if it can. */
-function refusalIn(planned: PlannedChange): Trouble | null {
-  if (planned.kind === "undo" && planned.plan.obstacles.length > 0) return undoRefusal(planned.plan);
-  if (planned.kind === "transplant" && planned.plan.summaries.length === 0)
-    return { message: "nothing to transplant", hint: null };
-  if (planned.kind === "fix" && planned.plan === null) return { message: "nothing to fix automatically", hint: null };
-  return workRefusal(planned);
-}
+/** Keys that change the plan. */
+const ways = {
+  foldShortRuns: "press f to fold short runs too",
+  foldLocally: "press m to fold without a model",
+} as const;
+
+const refusalIn = (planned: PlannedChange): Trouble | null => planRefusal(planned, ways);
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +174,7 @@ function apply<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
   const { phase, request } = state;
   if (phase.kind !== "asking" || isRefused(phase)) return { state };
   const { planned } = phase;
-  const progress = { done: 0, of: null, words: "checking the plan again; esc cancels" };
+  const progress = { done: 0, of: null, words: "checking the plan again" };
   return {
     state: { ...state, phase: { kind: "applying", planned, progress } },
     asks: [{ kind: "applyChange", slot: "change", request, planned }],
@@ -212,26 +221,8 @@ const bodyRows = (state: Planning, frame: Frame): number => Math.max(1, frame.ro
 function bodyLines(state: Planning, page: Page): readonly string[] {
   if (state.phase.kind === "refused") return refusalLines(state.phase.refusal, page);
   const planned = shownIn(state);
-  const lines = planned === null ? [] : linesOf(planned, page);
+  const lines = planned === null ? [] : planLines(planned, page, ways);
   return lines.slice(0, 1 + lines.findLastIndex((line) => line !== "")).flatMap((line) => broken(line, page));
-}
-
-function linesOf(planned: PlannedChange, page: Page): readonly string[] {
-  switch (planned.kind) {
-    case "dissolve":
-      return dissolutionLines(page, planned.plan);
-    case "transplant":
-      return transplantationLines(page, planned.plan, planned.source, planned.target);
-    case "undo":
-      return [
-        ...undoLines(page, planned.plan),
-        ...(planned.plan.obstacles.length === 0 ? [] : ["", ...obstacleLines(page, planned.plan)]),
-      ];
-    case "fix":
-      return planned.plan === null ? [] : fixLines(page, planned.plan);
-    default:
-      return workLines(planned, page);
-  }
 }
 
 /** Continuation lines keep the indentation. */
@@ -274,7 +265,8 @@ function progressLines({ done, of, words, stops }: Progress, page: Page & Partia
   const { paint, columns, beat = 0 } = page;
   const share = of === null ? null : Math.min(1, done / Math.max(1, of));
   const percent = share === null ? "" : ` ${Math.floor(100 * share)}%`;
-  const line = `${spinner(beat)} ${words}${percent} …${stops === true ? paint.soft("  esc stops it") : ""}`;
+  const cancelling = done === 0 && stops !== true ? "; esc cancels" : "";
+  const line = `${spinner(beat)} ${words}${cancelling}${percent} …${stops === true ? paint.soft("  esc stops it") : ""}`;
   const cells = Math.floor((share ?? 0) * columns);
   const bar =
     share === null || stops !== true ? [] : [`${"█".repeat(cells)}${paint.soft("░".repeat(columns - cells))}`];
@@ -315,6 +307,8 @@ function questionOf(request: ChangeRequest): string {
       return "Undo it?";
     case "fix":
       return "Fix it?";
+    case "pin":
+      return "Pin it, or unpin what is pinned?";
     case "compact":
       return "Fold them?";
     case "prune":

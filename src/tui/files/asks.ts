@@ -4,7 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, FileId, MessageId, StoredFile } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { bareName } from "../../format/conversations.ts";
-import { reads, type OfConversation } from "../port.ts";
+import { reads, type OfConversation } from "../../operator/port.ts";
 import { linesOf } from "../widgets/pane.ts";
 
 export interface Files {

@@ -6,7 +6,7 @@ import { changeLines, changeTable, type ChangeInShort } from "../../format/chang
 import { goTo, opens, type Asking, type Frame, type Module, type Destination, type Step } from "../contract.ts";
 import { fit, laidOutOnce, listRows, rule, textPage, windowed } from "../widgets/draw.ts";
 import { createRows, scrolled, startOfList, stayed, textKeys, type List } from "../widgets/list.ts";
-import type { Changes, ChangeSteps } from "./asks.ts";
+import type { Changes, ChangeSteps } from "../../operator/history.ts";
 import { listed, plural } from "../../core/base/format.ts";
 
 export interface HistoryScreen {

@@ -10,7 +10,7 @@ import { marksAmong, type Mark } from "../../core/recall/marks.ts";
 import { bareName } from "../../format/conversations.ts";
 import { sectionsOf, type MessageSection } from "../../format/messages.ts";
 import { linesOf } from "../widgets/pane.ts";
-import { reads, type OfConversation } from "../port.ts";
+import { reads, type OfConversation } from "../../operator/port.ts";
 import { formatTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { oneLine } from "../../format/safe-text.ts";

@@ -109,6 +109,7 @@ export const messagesModule: Module<MessagesScreen> = {
     commandKey(commands.search, ["/"], subject, "search"),
     commandKey(commands.summaries, ["s"], subject, "summaries"),
     commandKey(commands.context, ["c"], subject, "context"),
+    commandKey(commands.seen, ["w"], subject, "seen"),
     {
       keys: ["f"],
       short: "files",
@@ -126,6 +127,8 @@ export const messagesModule: Module<MessagesScreen> = {
     },
     commandKey(commands.ask, ["A"], subject),
     commandKey(commands.export, ["e"], subject),
+    commandKey(commands.pin, ["p"], subject),
+    commandKey(commands.history, ["u"], subject),
     commandKey(commands.forget, ["x"], subject),
     {
       keys: ["escape", "q"],

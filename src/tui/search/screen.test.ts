@@ -6,7 +6,7 @@ import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import { searchModule } from "./screen.ts";
 import type { SearchScreen } from "./screen.ts";
-import type { Found, Hit } from "./asks.ts";
+import type { Found, Hit } from "../../operator/search.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { widthOf } from "../../format/width.ts";
 

@@ -8,7 +8,7 @@ import { opens, type Frame, type LayerEvent, type Module, type Destination, type
 import { ends, fit, rule } from "../widgets/draw.ts";
 import { drawField, field, pasted, textOf, typed, type Field } from "../widgets/field.ts";
 import { createRows, seen, startOfList, type List } from "../widgets/list.ts";
-import type { Found, Hit, Query } from "./asks.ts";
+import type { Found, Hit, Query } from "../../operator/search.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut, wrap } from "../../format/width.ts";
 import { clockTime, spanOf } from "../../format/times.ts";

@@ -1,11 +1,12 @@
 /** What the status screen asks: the status of the database or a conversation, and a backup. */
 
 import { LcmError, errorText } from "../../core/base/errors.ts";
+import type { ProxyReport } from "../../core/model/proxy-report.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
 import { readStatus, type Pressure } from "../../core/status.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
-import type { Doing, Port } from "../port.ts";
+import type { Doing, Port } from "../../operator/port.ts";
 import { formatBytes } from "../../core/base/format.ts";
 
 export interface StatusReport {
@@ -13,6 +14,7 @@ export interface StatusReport {
   /** The fullest contexts. */
   readonly fullest: readonly (Pressure & { readonly name: string })[];
   readonly one: One | null;
+  readonly proxies: readonly ProxyReport[];
 }
 
 export interface One {
@@ -43,8 +45,10 @@ export const statusAsks = {
     });
     const conversation = id === null ? null : await lcm.store.conversation(id);
     if (id !== null && conversation === null) throw new LcmError("not_found", `conversation ${id} no longer exists`);
+    const { proxies, ...surroundings } = await port.surroundings();
     return {
-      status: { ...standing, ...(await port.surroundings()), model: await modelOf(port) },
+      status: { ...standing, ...surroundings, model: await modelOf(port) },
+      proxies,
       fullest: await Promise.all(named),
       one: conversation && {
         conversation,

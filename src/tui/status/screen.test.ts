@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ProxyReport } from "../../core/model/proxy-report.ts";
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { createPaint } from "../../format/paint.ts";
 import type { Status } from "../../format/status.ts";
@@ -65,9 +66,9 @@ const status: Status = {
   newest: null,
   pressures: [pressure],
   compactions: [compaction],
-  usage: { calls: 5, inputTokens: 100, outputTokens: 10, failures: 1, open: 0 },
+  usage: { calls: 5, inputTokens: 100, outputTokens: 10, failures: 1, open: 0, embedCalls: 0, embedTokens: 0 },
   spend: {
-    usage: { calls: 120, inputTokens: 0, outputTokens: 0, failures: 0, open: 0 },
+    usage: { calls: 120, inputTokens: 0, outputTokens: 0, failures: 0, open: 0, embedCalls: 0, embedTokens: 0 },
     callsMax: 120,
     windowMinutes: 60,
     breakers: [{ provider: "anthropic", model: "m", at: now, until: now }],
@@ -80,7 +81,40 @@ const status: Status = {
   backups: [{ path: "/state/lcm.db.backup", bytes: 1_000 }],
 };
 
-const report: StatusReport = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
+const proxy: ProxyReport = {
+  program: "claude",
+  pid: 77,
+  port: 40_000,
+  startedAt: "2026-02-17T07:00:00.000Z" as Timestamp,
+  endedAt: null,
+  isRunning: true,
+  sessions: [
+    {
+      host: "claude-code",
+      session: "s1",
+      turns: 12,
+      requests: 40,
+      replaced: 20,
+      refused: 0,
+      bytesAsked: 4_000_000,
+      bytesSent: 1_000_000,
+      bytesKept: 900_000,
+      tokensInput: 250_000,
+      tokensCached: 200_000,
+      tokensSaved: 750_000,
+      whyUnchanged: "",
+      lastAt: now,
+    },
+  ],
+  problems: [],
+};
+
+const report: StatusReport = {
+  status,
+  fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }],
+  one: null,
+  proxies: [proxy],
+};
 
 const shown = (room: Frame = frame, of: StatusReport = report): string =>
   statusModule
@@ -88,6 +122,29 @@ const shown = (room: Frame = frame, of: StatusReport = report): string =>
     .join("\n");
 
 describe("guarantee 27: one status", () => {
+  it("shows what proxies do: turns, what they save, what can be cached, and why requests are only stored", () => {
+    const [session] = proxy.sessions;
+    assert.ok(session);
+    const room = { ...frame, rows: 200, columns: 100 };
+    const text = shown(room);
+    for (const words of [
+      /claude, since 2026-02-17 07:00.*running on port 40000, process 77/,
+      /claude-code s1: 12 turns, 40 requests, 20 with summaries +\n/,
+      /about 750,000 tokens saved/,
+      /90% as in the request before; the provider read 80% of 250,000 tokens from its cache/,
+    ])
+      assert.match(text, words);
+    const why = "it is sent with a subscription, not with an API key";
+    const ended = { ...proxy, isRunning: false, sessions: [{ ...session, refused: 3, whyUnchanged: why }] };
+    const problems = [{ at: now, doing: "planning a request", message: "the disk\nis full" }];
+    const after = shown(room, { ...report, proxies: [{ ...ended, problems }] });
+    assert.match(after, /ended without a word/);
+    assert.match(after, /3 refused/);
+    assert.match(after, /unchanged: it is sent with a subscription/);
+    assert.match(after, /while planning a request: the disk is full/);
+    assert.doesNotMatch(shown(room, { ...report, proxies: [] }), /proxies/);
+  });
+
   it("shows what is stored, pending and compacted, the model, backups and settings", () => {
     for (const words of [
       /database +\/state\/lcm\.db/,

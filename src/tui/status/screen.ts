@@ -1,7 +1,9 @@
 /** The status screen: what `lcm status` reports, pending work and the latest compactions. */
 
+import type { ProxyReport } from "../../core/model/proxy-report.ts";
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
+import { proxyLines } from "../../format/proxy.ts";
 import { dueWords, statusFacts, type Fact } from "../../format/status.ts";
 import { opens, type Frame, type Module } from "../contract.ts";
 import { rule, windowed } from "../widgets/draw.ts";
@@ -79,7 +81,7 @@ const sections: readonly (readonly [title: string, facts: readonly string[]])[] 
 
 function linesOf({ report, trouble }: StatusScreen, frame: Frame): readonly string[] {
   if (report === null) return ["", `  ${trouble === null ? "reading …" : oneLine(trouble)}`];
-  const { status, one } = report;
+  const { status, one, proxies } = report;
   const known = statusFacts({ ...frame, columns: frame.columns - 4, bounds: frame.columns - 4 }, status);
   const [stored = [], ...others] = sections.map(([title, names]) =>
     section(
@@ -97,8 +99,13 @@ function linesOf({ report, trouble }: StatusScreen, frame: Frame): readonly stri
     ...section("pending work", pendingLines(report, frame), frame),
     ...section("last compactions", compactionLines(one?.compactions ?? status.compactions, one === null, frame), frame),
     ...others.flat(),
+    ...(proxies.length === 0 ? [] : section("proxies", proxiesLines(proxies, frame), frame)),
   ];
 }
+
+/** The newest first, which is of interest. */
+const proxiesLines = (proxies: readonly ProxyReport[], frame: Frame): readonly string[] =>
+  proxies.toReversed().flatMap((report) => proxyLines(frame, report).map((line) => cut(line, frame.columns - 4)));
 
 const section = (title: string, lines: readonly string[], { columns, paint }: Frame): readonly string[] => [
   rule(cut(title, columns - 8), columns, paint),

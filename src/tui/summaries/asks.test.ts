@@ -6,7 +6,7 @@ import { dissolveAt, foldPlaces } from "../../../test/store-contract/ground.ts";
 import { freshLcms } from "../../../test/support/fresh-lcm.ts";
 import { portOver } from "../../../test/support/robot.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
-import type { Doing } from "../port.ts";
+import type { Doing } from "../../operator/port.ts";
 import { summariesAsks } from "./asks.ts";
 import type { SummaryTree } from "./asks.ts";
 

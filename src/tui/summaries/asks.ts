@@ -18,7 +18,7 @@ import type { Store } from "../../core/model/store.ts";
 import { summaryBefore } from "../../core/summarize/source.ts";
 import { inShort, openingOf, wholeLines } from "../../format/messages.ts";
 import { createPaint } from "../../format/paint.ts";
-import { reads, type OfConversation } from "../port.ts";
+import { reads, type OfConversation } from "../../operator/port.ts";
 import { stripOf, type StripItem, type Strip } from "./strip.ts";
 import type { TreeEntry, Run } from "./tree.ts";
 import type { Timestamp } from "../../core/base/time.ts";

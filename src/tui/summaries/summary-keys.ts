@@ -4,7 +4,7 @@ import type { SummaryId } from "../../core/model/types.ts";
 import { textLines } from "../../format/passages.ts";
 import { goTo, type Answers, type Binding, type Frame, type Destination, type Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
-import type { OfConversation } from "../port.ts";
+import type { OfConversation } from "../../operator/port.ts";
 import type { Previous } from "./asks.ts";
 import { wrap } from "../../format/width.ts";
 

@@ -1,6 +1,6 @@
 /** What the transcripts screen asks: the list of transcripts, and to import one. */
 
-import type { Doing, Transcript } from "../port.ts";
+import type { Doing, Transcript } from "../../operator/port.ts";
 
 export interface Transcripts {
   readonly folder: string;

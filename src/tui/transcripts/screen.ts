@@ -3,7 +3,7 @@
 import type { Frame, Module, Step } from "../contract.ts";
 import { fitAll, listTable, rule } from "../widgets/draw.ts";
 import { createRows, startOfList, stayed, type List } from "../widgets/list.ts";
-import type { Progress, Transcript } from "../port.ts";
+import type { Progress, Transcript } from "../../operator/port.ts";
 import type { Transcripts } from "./asks.ts";
 import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
 import { breakLines } from "../../format/width.ts";

@@ -7,39 +7,29 @@ import { misfitOf } from "../../base/json-schema.ts";
 import { isObject, isTooDeep, type Json, type JsonObject } from "../../base/json.ts";
 import { withoutThoughts } from "../../model-calls/read-answer.ts";
 
-/** The valid results by key. `problem`: why a result is missing, as a clause; null if none is. */
-export interface ReadResults {
-  readonly results: ReadonlyMap<string, Json>;
-  readonly problem: string | null;
-}
-
-export function readResults(answer: string, keys: readonly string[], schema: JsonObject): ReadResults {
+/** The valid results by key. */
+export function readResults(answer: string, keys: readonly string[], schema: JsonObject): ReadonlyMap<string, Json> {
   const plain = resultsIn(answer, keys, schema);
+  if (plain.size === keys.length) return plain;
   // Reasoning may contain a draft of the answer. It is removed only then: results may quote anything.
-  return plain.problem === null ? plain : better(plain, resultsIn(withoutThoughts(answer), keys, schema));
+  const bare = resultsIn(withoutThoughts(answer), keys, schema);
+  return bare.size > plain.size ? bare : plain;
 }
 
-const better = (one: ReadResults, other: ReadResults): ReadResults =>
-  other.results.size > one.results.size ? other : one;
-
-function resultsIn(answer: string, keys: readonly string[], schema: JsonObject): ReadResults {
+function resultsIn(answer: string, keys: readonly string[], schema: JsonObject): ReadonlyMap<string, Json> {
   const known = new Set(keys);
   const results = new Map<string, Json>();
-  const misfits = new Map<string, string>();
+  const misfits = new Set<string>();
   for (const { item, result } of objectsIn(answer)) {
     if (typeof item !== "string" || !known.has(item) || result === undefined) continue;
     const earlier = results.get(item);
-    const misfit = isTooDeep(result, levelsMax) ? "it is nested too deeply" : misfitOf(schema, result);
-    if (misfit !== null) misfits.set(item, misfit);
-    else if (earlier !== undefined && JSON.stringify(earlier) !== JSON.stringify(result))
-      misfits.set(item, "it was answered twice, differently");
+    const isOther = earlier !== undefined && JSON.stringify(earlier) !== JSON.stringify(result);
+    if (isOther || isTooDeep(result, levelsMax) || misfitOf(schema, result) !== null) misfits.add(item);
     else results.set(item, result);
   }
   // Text in a message may have made the model answer for another one: which answer is right cannot be told.
-  for (const key of misfits.keys()) results.delete(key);
-  const [misfit] = misfits.values();
-  const isComplete = keys.every((key) => results.has(key));
-  return { results, problem: isComplete ? null : (misfit ?? "it was not answered") };
+  for (const key of misfits) results.delete(key);
+  return results;
 }
 
 /** Deeper results are of no use, and hard to store. */

@@ -12,7 +12,7 @@ import type { Settings } from "../../model/settings.ts";
 import type { MessageId } from "../../model/types.ts";
 import { modelName } from "../../summarize/summarize.ts";
 import { readCovered, type MapCover, type MapItem } from "./items.ts";
-import { itemTokensMax, MapPlanning } from "./plan.ts";
+import { createPlanning, itemTokensMax } from "./plan.ts";
 import type { MapBudget, MapPlan, MapTask, MapWork } from "./plan.ts";
 import { MapRun, type MapSpent, type UnreadReason } from "./run.ts";
 
@@ -136,7 +136,7 @@ async function prepare(deps: MapDeps, request: MapRequest, internals: MapInterna
   check(request);
   const { store } = deps;
   const model = request.model ?? deps.model;
-  const planning = new MapPlanning(taskOf(request, internals), request.budget, request.callTokens);
+  const planning = createPlanning(taskOf(request, internals), request.budget, request.callTokens);
   const longest = Math.max(request.callTokens ?? 0, itemTokensMax);
   for await (const page of readCovered(store, request, longest, request.signal)) {
     const ids = page.flatMap((each) => (each.kind === "item" ? [each.item.id] : []));

@@ -102,83 +102,56 @@ function hash(text: string): number {
   return (state ^ (state >>> 13)) >>> 0;
 }
 
-export class MapPlanning {
-  readonly #asked: MapTask;
-  readonly #budget: MapBudget;
-  readonly #callTokens: number;
-  readonly #batches: Batch[] = [];
-  readonly #items: MapWork["items"][number][] = [];
-  readonly #answered = new Map<MessageId, Json>();
-  readonly #skipped = { empty: 0, own_tool: 0, aside: 0, copy: 0 };
-  readonly #caveats: SearchCaveat[] = [];
-  readonly #beyond = { messages: 0, calls: 0, tokens: 0 };
-  #cut = 0;
-  #files = 0;
-  #open: MapItem[] = [];
-  #openTokens = 0;
-  #tokens = 0;
+export function createPlanning(asked: MapTask, budget: MapBudget = {}, callTokens = callTokensDefault) {
+  const { tokens: tokensMax = Infinity, calls: callsMax = Infinity } = budget;
+  const batches: Batch[] = [];
+  const items: MapWork["items"][number][] = [];
+  const answered = new Map<MessageId, Json>();
+  const caveats: SearchCaveat[] = [];
+  const skipped = { empty: 0, own_tool: 0, aside: 0, copy: 0 };
+  const beyond = { messages: 0, calls: 0, tokens: 0 };
+  const left = { cut: 0, files: 0 };
+  const spent = { inputTokens: 0, outputTokens: 0 };
+  let open: MapItem[] = [];
+  let openTokens = 0;
 
-  constructor(asked: MapTask, budget: MapBudget = {}, callTokens = callTokensDefault) {
-    this.#asked = asked;
-    this.#budget = budget;
-    this.#callTokens = callTokens;
-  }
-
-  skip(skip: Skip): void {
-    this.#skipped[skip]++;
-  }
-
-  note(caveat: SearchCaveat): void {
-    this.#caveats.push(caveat);
-  }
-
-  /** `answer`: what an earlier run was answered about it. */
-  add(item: MapItem, answer: Json | undefined): void {
-    const { id, role, at, tokens: read, forgets } = item;
-    this.#items.push({ id, role, at, tokens: read, forgets });
-    this.#files += item.files;
-    this.#cut += Number(item.isCut);
-    if (answer !== undefined) return void this.#answered.set(id, answer);
-    const tokens = item.tokens + tagTokens;
-    const isFull = this.#open.length >= itemsPerCall || this.#openTokens + tokens > this.#callTokens;
-    if (isFull) this.#close();
-    this.#open.push(item);
-    this.#openTokens += tokens;
-  }
-
-  #close(): void {
-    if (this.#open.length === 0) return;
-    const batch = toBatch(this.#asked, this.#open);
+  function close(): void {
+    if (open.length === 0) return;
+    const batch = toBatch(asked, open);
     const tokens = batch.inputTokens + batch.outputTokens;
-    const { tokens: tokensMax = Infinity, calls: callsMax = Infinity } = this.#budget;
     // Once something is left out, everything after it is: a gap would be hard to describe.
-    const isWithin = this.#beyond.calls === 0 && this.#tokens + tokens <= tokensMax && this.#batches.length < callsMax;
+    const isWithin =
+      beyond.calls === 0 && spent.inputTokens + spent.outputTokens + tokens <= tokensMax && batches.length < callsMax;
     if (isWithin) {
-      this.#batches.push(batch);
-      this.#tokens += tokens;
+      batches.push(batch);
+      spent.inputTokens += batch.inputTokens;
+      spent.outputTokens += batch.outputTokens;
     } else {
-      this.#beyond.messages += this.#open.length;
-      this.#beyond.calls += 1;
-      this.#beyond.tokens += tokens;
+      beyond.messages += open.length;
+      beyond.calls += 1;
+      beyond.tokens += tokens;
     }
-    this.#open = [];
-    this.#openTokens = 0;
+    open = [];
+    openTokens = 0;
   }
 
-  end(): MapWork {
-    this.#close();
-    const plan: MapPlan = {
-      messages: this.#items.length,
-      kept: this.#answered.size,
-      calls: this.#batches.length,
-      inputTokens: this.#batches.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
-      outputTokens: this.#batches.reduce((sum, { outputTokens }) => sum + outputTokens, 0),
-      beyond: { ...this.#beyond },
-      skipped: { ...this.#skipped },
-      cut: this.#cut,
-      files: this.#files,
-      caveats: this.#caveats,
-    };
-    return { plan, batches: this.#batches, items: this.#items, answered: this.#answered };
-  }
+  return {
+    skip: (skip: Skip): void => void (skipped[skip] += 1),
+    note: (caveat: SearchCaveat): void => void caveats.push(caveat),
+    /** `answer`: what an earlier run was answered about it. */
+    add({ id, role, at, tokens, forgets, ...item }: MapItem, answer: Json | undefined): void {
+      items.push({ id, role, at, tokens, forgets });
+      left.files += item.files;
+      left.cut += Number(item.isCut);
+      if (answer !== undefined) return void answered.set(id, answer);
+      if (open.length >= itemsPerCall || openTokens + tokens + tagTokens > callTokens) close();
+      open.push({ id, role, at, tokens, forgets, ...item });
+      openTokens += tokens + tagTokens;
+    },
+    end(): MapWork {
+      close();
+      const figures = { messages: items.length, kept: answered.size, calls: batches.length, ...spent };
+      return { plan: { ...figures, beyond, skipped, ...left, caveats }, batches, items, answered };
+    },
+  };
 }

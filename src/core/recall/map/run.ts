@@ -176,7 +176,7 @@ export class MapRun {
     this.#purse.settle(batch, granted, completion);
     if (completion.kind === "refused") this.#refuse(job, completion);
     else {
-      const { results } = readResults(completion.text, batch.keys, asked.schema);
+      const results = readResults(completion.text, batch.keys, asked.schema);
       await this.#keep(batch, results);
       this.#fruitless = results.size === 0 ? this.#fruitless + 1 : 0;
       if (this.#fruitless >= fruitlessMax)

@@ -28,10 +28,11 @@ const vectorsPerRead = 32 * perBlock;
 export function* compareMeaning({ model, vectors }: MeaningQuery, filter: Filter, deadline: Deadline): Script<Meaning> {
   const rows = yield* rowsIn(filter);
   const places = yield* all(
-    statement(`SELECT conversation_id, block, made FROM message_vectors WHERE model = ? AND made > 0 AND ${inScope}`, [
-      model,
-      ...scoping(filter),
-    ]),
+    statement(
+      `SELECT conversation_id, block, made FROM message_vectors WHERE model = ? AND made > 0 AND ${inScope}
+       ORDER BY conversation_id, block`,
+      [model, ...scoping(filter)],
+    ),
     (row) => ({ conversation: int(row, "conversation_id"), block: int(row, "block"), made: int(row, "made") }),
   );
   const queries = vectors.map(wordsOf);
@@ -55,8 +56,8 @@ export function* compareMeaning({ model, vectors }: MeaningQuery, filter: Filter
   return { ...rankBlocks(blocks, vectors[0]?.length ?? 0), rows, missing: Math.max(0, rows - compared) };
 }
 
-const readBlocks = `SELECT conversation_id, block, bytes, bits FROM json_each(?) AS place
-  JOIN message_vectors ON conversation_id = place.value ->> 0 AND model = ? AND block = place.value ->> 1`;
+const readBlocks = `SELECT conversation_id, block, bytes, bits FROM pairs_in(?) AS place
+  JOIN message_vectors ON conversation_id = place.one AND model = ? AND block = place.other`;
 
 function* rowsIn(filter: Filter): Script<number> {
   const [row = {}] = yield statement(

@@ -33,7 +33,6 @@ import { openSqlite } from "../store.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import { identify } from "../file-kind.ts";
-import { databaseFileOf } from "../../../core/model/database-file.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
 const scratch = makeScratch("backup");
@@ -560,7 +559,7 @@ describe("restoring", () => {
       assertPrivate(replaced!);
       assert.deepEqual(textsIn(path), ["good"]);
       const store = await openSqlite({ path });
-      assert.deepEqual((await databaseFileOf(store).integrity()).problems, []);
+      assert.deepEqual((await store.integrity()).problems, []);
       await store.close();
     }
   });

@@ -8,7 +8,7 @@ import { createPaint } from "../../../format/paint.ts";
 import type { AskAnswer } from "../../asks.ts";
 import type { Asking, Frame, LayerEvent, Step } from "../../contract.ts";
 import { advance, open } from "../../layers.ts";
-import type { AppliedDraft, Drafting, PlannedWork, RewriteSelection } from "./asks.ts";
+import type { AppliedDraft, Drafting, PlannedWork, RewriteSelection } from "../../../operator/rewrite.ts";
 import { rewriteModule } from "./dialog.ts";
 import type { RewriteDialog } from "./view.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
@@ -60,7 +60,7 @@ const plannedOf = (...counts: readonly number[]): PlannedWork => {
     spend: {
       windowMinutes: 60,
       callsMax: 100,
-      usage: { calls: 0, failures: 0, open: 0, inputTokens: 0, outputTokens: 0 },
+      usage: { calls: 0, failures: 0, open: 0, inputTokens: 0, outputTokens: 0, embedCalls: 0, embedTokens: 0 },
       breakers: [],
     },
     timeoutSeconds: 120,

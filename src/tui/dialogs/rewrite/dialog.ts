@@ -5,10 +5,10 @@
 
 import type { Ask } from "../../asks.ts";
 import type { Frame, LayerEvent, Module, Step } from "../../contract.ts";
-import type { Trouble } from "../../port.ts";
+import type { Trouble } from "../../../operator/port.ts";
 import { createScroll } from "../../widgets/list.ts";
 import { formatCount } from "../../../core/base/format.ts";
-import type { AppliedDraft, Drafting } from "./asks.ts";
+import type { AppliedDraft, Drafting } from "../../../operator/rewrite.ts";
 import type { Review } from "./review.ts";
 import {
   boxOf,

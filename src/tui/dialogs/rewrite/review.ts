@@ -11,7 +11,7 @@ import type { Frame } from "../../contract.ts";
 import type { Scroll } from "../../keys.ts";
 import { beside, ends, fitAll, laidOutOnce, place } from "../../widgets/draw.ts";
 import { scrolled } from "../../widgets/list.ts";
-import type { Drafted } from "./asks.ts";
+import type { Drafted } from "../../../operator/rewrite.ts";
 
 export interface Review {
   readonly target: PlannedRewrite;

@@ -8,7 +8,7 @@ import { createPaint } from "../../../format/paint.ts";
 import type { AskAnswer, Ask } from "../../asks.ts";
 import type { Frame, LayerEvent } from "../../contract.ts";
 import { advance, open } from "../../layers.ts";
-import type { Drafting, PlannedWork } from "./asks.ts";
+import type { Drafting, PlannedWork } from "../../../operator/rewrite.ts";
 import { rewriteModule } from "./dialog.ts";
 import type { RewriteDialog } from "./view.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
@@ -57,7 +57,7 @@ const previewOf = (source: string): PlannedWork => ({
   spend: {
     windowMinutes: 60,
     callsMax: 100,
-    usage: { calls: 0, failures: 0, open: 0, inputTokens: 0, outputTokens: 0 },
+    usage: { calls: 0, failures: 0, open: 0, inputTokens: 0, outputTokens: 0, embedCalls: 0, embedTokens: 0 },
     breakers: [],
   },
   timeoutSeconds: 120,

@@ -12,10 +12,10 @@ import type { Page } from "../../../format/page.ts";
 import { findingLines, planLines, skippedLines } from "../../../format/rewrite.ts";
 import type { Asking, Frame, Destination } from "../../contract.ts";
 import type { Scroll } from "../../keys.ts";
-import type { Trouble } from "../../port.ts";
+import type { Trouble } from "../../../operator/port.ts";
 import { ends, fit, fitAll, laidOutOnce, place, rule, spinner } from "../../widgets/draw.ts";
 import { scrolled } from "../../widgets/list.ts";
-import type { PlannedWork, SourcePreview } from "./asks.ts";
+import type { PlannedWork, SourcePreview } from "../../../operator/rewrite.ts";
 import { drawReview, headLines, scrolledReview, type Review } from "./review.ts";
 import { drawWork, endLines, placeOf, questionOf, type Work } from "./work.ts";
 

@@ -1,0 +1,65 @@
+/** Keys: views declare theirs while they are shown, and the help lists all that work at the moment. */
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+export interface Key {
+  /** As `KeyboardEvent.key` has it; several for the same. */
+  readonly keys: readonly string[];
+  /** What it does, for the help. */
+  readonly does: string;
+  readonly run: (event: KeyboardEvent) => void;
+}
+
+interface Declared {
+  readonly title: string;
+  readonly keys: readonly Key[];
+}
+
+const active: Set<{ current: Declared }> = new Set();
+
+/** Keys that work in every view. */
+export const everywhere = "Everywhere";
+
+/** The newest first, and those of the whole page last. */
+export function activeKeys(): readonly Declared[] {
+  const all = [...active].reverse().map(({ current }) => current);
+  return [...all.filter(({ title }) => title !== everywhere), ...all.filter(({ title }) => title === everywhere)];
+}
+
+export function useKeys(title: string, keys: readonly Key[]): void {
+  const declared = useRef<Declared>({ title, keys });
+  declared.current = { title, keys };
+  useLayoutEffect(() => {
+    active.add(declared);
+    return () => void active.delete(declared);
+  }, []);
+}
+
+const typesText = "input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select";
+
+export function listenToKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target instanceof Element ? event.target : null;
+    if (target?.matches(typesText) === true || document.querySelector("dialog[open]") !== null) return;
+    for (const { keys } of activeKeys()) {
+      const key = keys.find((each) => each.keys.includes(event.key));
+      if (key === undefined) continue;
+      event.preventDefault();
+      key.run(event);
+      return;
+    }
+  });
+}
+
+const names: Readonly<Record<string, string>> = {
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  Enter: "↵",
+  Escape: "esc",
+  " ": "space",
+};
+
+export const keyName = (key: string): string => names[key] ?? key;

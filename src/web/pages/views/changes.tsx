@@ -1,0 +1,204 @@
+/** Changes that people made, with their texts before and after, and the way back; and those that can be made. */
+
+import { useState } from "preact/hooks";
+import { formatCount, plural } from "../../../core/base/format.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
+import type { ChangeInShort } from "../../../format/changes.ts";
+import { useRead } from "../api.ts";
+import { ChangeButton } from "../parts/change-buttons.tsx";
+import { diffOf, SideBySide } from "../parts/diff.tsx";
+import { PlanDialog } from "../parts/plan-dialog.tsx";
+import { Empty, Heading, IdLink, Linked, Select, sentence, Shown, When } from "../parts/ui.tsx";
+import { addressOf } from "../router.ts";
+import { useAround } from "../session.ts";
+import { addressOfId } from "../words.ts";
+import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
+import { useName } from "./reading.tsx";
+
+const perPage = 50;
+
+export function ChangesView() {
+  const { place, session } = useAround();
+  const conversation = place.of === "" ? null : conversationIdOf(place.of);
+  const name = useName(conversation);
+  const [limit, setLimit] = useState(perPage);
+  const asked = useRead("history", { limit, ...(conversation === null ? {} : { conversation }) }, { keeps: true });
+  const body = (
+    <>
+      {session.readOnly !== null && <p class="note">{sentence(session.readOnly)} Plans can be seen all the same.</p>}
+      {conversation !== null && <Begin conversation={conversation} />}
+      <h2>History</h2>
+      <Shown asked={asked} what="changes">
+        {({ rows, isMore }) =>
+          rows.length === 0 ? (
+            <Empty title="Nothing was changed yet.">
+              Rewrites, dissolved summaries, pins and the like appear here, each with its undo.
+            </Empty>
+          ) : (
+            <>
+              <ChangeTable rows={rows} />
+              {isMore && (
+                <button type="button" onClick={() => setLimit(limit + perPage)}>
+                  Show more
+                </button>
+              )}
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+  if (conversation === null)
+    return (
+      <>
+        <Heading title="Changes">Changes</Heading>
+        {body}
+      </>
+    );
+  return (
+    <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="changes">
+      {body}
+    </OfConversation>
+  );
+}
+
+/** Changes of a whole conversation. Those of a summary begin where it is read. */
+function Begin({ conversation }: { readonly conversation: ConversationId }) {
+  const [target, setTarget] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const others = useRead("conversations", { limit: 200, hidden: true }, { live: false });
+  const options = others.value?.rows.flatMap(({ conversation: { id }, name }) =>
+    id === conversation ? [] : [[String(id), `#${id} ${name}`] as const],
+  );
+  return (
+    <section aria-label="Change the conversation">
+      <div class="tools">
+        <ChangeButton request={{ kind: "compact", conversation, isForced: false, isLocal: false }} words="Compact …" />
+        <Select
+          label="Copy its summaries into"
+          options={[["", "choose a conversation"], ...(options ?? [])]}
+          value={target}
+          onChange={setTarget}
+        />
+        <button type="button" disabled={target === ""} onClick={() => setOpen(true)}>
+          Transplant …
+        </button>
+      </div>
+      {isOpen && (
+        <PlanDialog
+          request={{ kind: "transplant", source: conversation, target: conversationIdOf(target) }}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </section>
+  );
+}
+
+function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
+  switch (state) {
+    case "holds":
+      return "";
+    case "for good":
+      return wayBack === null ? "cannot be undone" : "can be redone";
+    case "undone":
+    case "partly undone":
+      return `${state} by ${undoneBy.join(", ")}`;
+  }
+}
+
+const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Changes">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col" class="number">
+            change
+          </th>
+          <th scope="col">when</th>
+          <th scope="col">operation</th>
+          <th scope="col">in</th>
+          <th scope="col">details</th>
+          <th scope="col">state</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.change} class={row.state === "undone" ? "soft" : ""}>
+            <td class="number">
+              <a href={addressOf("change", row.change)}>{row.change}</a>
+            </td>
+            <td class="nowrap">
+              <When at={row.at} />
+            </td>
+            <td>{row.operation}</td>
+            <td>
+              {row.conversations.length > 3
+                ? plural(row.conversations.length, "conversation")
+                : row.conversations.map((id) => `#${id}`).join(", ")}
+            </td>
+            <td>
+              <Linked text={row.what} />
+            </td>
+            <td>{stateWords(row)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+// ── One change ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One button for both, so that its dialog outlives what it does. */
+function UndoButton({ change: { change, state, undoneBy } }: { readonly change: ChangeInShort }) {
+  const isUndone = state === "undone";
+  const request = { kind: "undo", change: isUndone ? (undoneBy.at(-1) ?? change) : change } as const;
+  return <ChangeButton request={request} words={isUndone ? "Redo …" : "Undo …"} />;
+}
+
+export function ChangeView() {
+  const { place } = useAround();
+  const number = Number(place.of);
+  const asked = useRead("change", { change: number });
+  return (
+    <>
+      <nav aria-label="Way back" class="crumbs">
+        <a href={addressOf("changes")}>Changes</a> <span aria-hidden="true">›</span>
+      </nav>
+      <Heading title={`Change ${number}`}>Change {number}</Heading>
+      <Shown asked={asked} what={`change ${number}`}>
+        {({ change, stepsLeft }) => (
+          <>
+            <p>
+              {change.operation}: <Linked text={change.what} />
+              {change.conversations.length > 0 && (
+                <>
+                  , in{" "}
+                  {change.conversations.map((id) => (
+                    <a key={id} href={addressOf("timeline", id)}>
+                      #{id}
+                    </a>
+                  ))}
+                </>
+              )}
+              , <When at={change.at} /> {stateWords(change) !== "" && <span class="badge">{stateWords(change)}</span>}
+            </p>
+            {change.state !== "for good" && <UndoButton change={change} />}
+            {change.steps.map((step, at) => (
+              <section key={at} class="step">
+                <h2>
+                  {addressOfId(step.subject) !== null && <IdLink id={step.subject} />}{" "}
+                  <span class="soft">{step.what}</span>
+                </h2>
+                {step.texts !== null && (
+                  <SideBySide lines={diffOf(step.texts.before, step.texts.after)} oldTitle="before" newTitle="after" />
+                )}
+              </section>
+            ))}
+            {stepsLeft > 0 && <p class="soft">and {formatCount(stepsLeft)} more steps</p>}
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}

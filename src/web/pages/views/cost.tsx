@@ -1,0 +1,223 @@
+/** Cost: how prompts grew, how much of each was in a cache, and what writing summaries took, as plots. */
+
+import { useState } from "preact/hooks";
+import { formatCount } from "../../../core/base/format.ts";
+import { dayMs, msToTimestamp, timestampToMs } from "../../../core/base/time.ts";
+import type { PromptCost } from "../../../core/seen/stats.ts";
+import { stretchesOf } from "../../../format/stats.ts";
+import type { Stats } from "../../contract.ts";
+import { useRead } from "../api.ts";
+import { BarPlot, type Bar } from "../parts/plot.tsx";
+import { Choice, Empty, sentence, Shown, When } from "../parts/ui.tsx";
+import { addressOf } from "../router.ts";
+import { nowOf, useAround } from "../session.ts";
+import { clock, percent, short } from "../words.ts";
+import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
+import { useName } from "./reading.tsx";
+
+const periods = [
+  ["day", "last day", 1],
+  ["week", "last week", 7],
+  ["month", "last month", 30],
+  ["all", "all", null],
+] as const;
+
+export function CostView() {
+  const around = useAround();
+  const conversation = conversationIdOf(around.place.of);
+  const name = useName(conversation) ?? `#${conversation}`;
+  const [period, setPeriod] = useState<(typeof periods)[number][0]>("all");
+  const days = periods.find(([each]) => each === period)?.[2] ?? null;
+  // To the minute, so that the question stays the same for a while.
+  const [openedMs] = useState(nowOf(around));
+  const asked = useRead(
+    "stats",
+    { conversation, ...(days === null ? {} : { since: msToTimestamp(openedMs - days * dayMs) }) },
+    { keeps: true },
+  );
+  return (
+    <OfConversation conversation={conversation} name={name} view="cost">
+      <Choice
+        label="Period"
+        value={period}
+        options={periods.map(([each, words]) => [each, words] as const)}
+        onChange={setPeriod}
+      />
+      <Shown asked={asked} what="prompts and calls">
+        {(stats) => <Plots stats={stats} of={conversation} />}
+      </Shown>
+    </OfConversation>
+  );
+}
+
+const barsMax = 90;
+
+function Plots({
+  stats: { stats, compactions, calls, pace, lines },
+  of,
+}: {
+  readonly stats: Stats;
+  readonly of: number;
+}) {
+  const stretches = stretchesOf(stats.prompts, barsMax);
+  return (
+    <>
+      <Figures stats={stats} />
+      <ul class="plain">
+        {lines.map((line) => (
+          <li key={line}>{sentence(line)}</li>
+        ))}
+      </ul>
+      {stretches.length === 0 ? (
+        <Empty title="No prompts were recorded in this period." />
+      ) : (
+        <>
+          <BarPlot
+            title="Tokens per prompt"
+            bars={stretches.map((some) => barOf(some, of, tokensIn(some)))}
+            format={short}
+          />
+          <BarPlot
+            title="Same bytes as the prompt before"
+            bars={stretches.map((some) => barOf(some, of, sharedIn(some)))}
+            format={percent}
+            most={1}
+            marked="changed before its end"
+          >
+            <p class="soft small">
+              What a provider can read from its cache. A mark below: a fold, an eviction or a rewrite changed a prompt
+              before its end.
+            </p>
+          </BarPlot>
+          {stats.counted > 0 && (
+            <BarPlot
+              title="Read from the provider’s cache"
+              bars={stretches.map((some) => barOf(some, of, cachedIn(some)))}
+              format={percent}
+              most={1}
+            />
+          )}
+        </>
+      )}
+      <BarPlot title="Growth, in messages" bars={growthOf(pace)} format={formatCount} />
+      {calls.length > 0 && (
+        <BarPlot title="Tokens for writing summaries" bars={stretchesOf(calls, barsMax).map(callsBar)} format={short} />
+      )}
+      <Compactions rows={compactions} />
+    </>
+  );
+}
+
+function Figures({ stats }: { readonly stats: Stats["stats"] }) {
+  const { prompts, bytes, shared, counted, cached, calls, inputTokens, outputTokens } = stats;
+  const figures = [
+    ["prompts", formatCount(prompts.length)],
+    ["same bytes as before", bytes === 0 ? "–" : percent(shared / bytes)],
+    ["read from cache", counted === 0 ? "not told" : percent(cached / counted)],
+    ["calls for summaries", formatCount(calls)],
+    ["their tokens", `${short(inputTokens)} in, ${short(outputTokens)} out`],
+  ] as const;
+  return (
+    <dl class="figures">
+      {figures.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const sum = (numbers: readonly (number | null)[]): number =>
+  numbers.reduce<number>((total, each) => total + (each ?? 0), 0);
+
+function barOf(some: readonly PromptCost[], of: number, value: number | null): Bar {
+  const [first, last] = [some[0], some.at(-1)];
+  const numbers = first?.number === last?.number ? `#${first?.number}` : `#${first?.number}–${last?.number}`;
+  return {
+    label: first === undefined ? numbers : `${numbers}, ${clock(first.at)}`,
+    value,
+    mark: some.some(({ isChanged }) => isChanged),
+    href: addressOf("seen", of, { prompt: last?.number }),
+  };
+}
+
+function tokensIn(some: readonly PromptCost[]): number | null {
+  const ours = some.filter(({ hosts }) => hosts === null);
+  return ours.length === 0 ? null : sum(ours.map(({ tokens }) => tokens)) / ours.length;
+}
+
+function sharedIn(some: readonly PromptCost[]): number | null {
+  const compared = some.filter(({ shared }) => shared !== null);
+  const bytes = sum(compared.map((prompt) => prompt.bytes));
+  return bytes === 0 ? null : sum(compared.map(({ shared }) => shared)) / bytes;
+}
+
+function cachedIn(some: readonly PromptCost[]): number | null {
+  const told = some.filter(({ counted, cached }) => counted !== null && cached !== null);
+  const counted = sum(told.map((prompt) => prompt.counted));
+  return counted === 0 ? null : sum(told.map(({ cached }) => cached)) / counted;
+}
+
+/** How many messages there were at the end of each part of the time. */
+function growthOf(pace: Stats["pace"]): readonly Bar[] {
+  const [start, end] = [pace[0]?.[1] ?? 0, pace.at(-1)?.[1] ?? 0];
+  const cells = Math.min(barsMax, Math.max(1, pace.length));
+  return Array.from({ length: cells }, (_, at) => {
+    const ms = start + ((end - start) * (at + 1)) / cells;
+    return { label: clock(msToTimestamp(ms)), value: pace.findLast(([, each]) => each <= ms)?.[0] ?? 0 };
+  });
+}
+
+function callsBar(some: Stats["calls"]): Bar {
+  const [first] = some;
+  return {
+    label: first === undefined ? "" : `${some.length === 1 ? "1 call" : `${some.length} calls`}, ${clock(first.at)}`,
+    value: sum(some.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens)),
+  };
+}
+
+function Compactions({ rows }: { readonly rows: Stats["compactions"] }) {
+  if (rows.length === 0) return null;
+  const sorted = rows.toSorted((a, b) => timestampToMs(b.at) - timestampToMs(a.at));
+  return (
+    <>
+      <h2>Compactions</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Compactions">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">when</th>
+              <th scope="col">mode</th>
+              <th scope="col" class="number">
+                summaries
+              </th>
+              <th scope="col" class="number">
+                tokens before
+              </th>
+              <th scope="col" class="number">
+                after
+              </th>
+              <th scope="col">result</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => (
+              <tr key={row}>
+                <td class="nowrap">
+                  <When at={at} />
+                </td>
+                <td>{mode}</td>
+                <td class="number">{formatCount(passes)}</td>
+                <td class="number">{formatCount(tokensBefore)}</td>
+                <td class="number">{formatCount(tokensAfter)}</td>
+                <td>{message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,254 @@
+/** Health: what a check found, the worst first, with what to do about it. */
+
+import { useEffect, useState } from "preact/hooks";
+import { formatCount, plural } from "../../../core/base/format.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
+import type { FindingGroup, ReportedFinding } from "../../../format/findings.ts";
+import type { Health } from "../../contract.ts";
+import { onChanged, useRead, useWork, write } from "../api.ts";
+import { useKeys } from "../keys.ts";
+import { ChangeButton, RewriteButton } from "../parts/change-buttons.tsx";
+import { Progress } from "../parts/plan-dialog.tsx";
+import { Empty, FailureNote, Heading, IdLink, Linked, Loading, sentence, Shown } from "../parts/ui.tsx";
+import { addressOf } from "../router.ts";
+import { useAround } from "../session.ts";
+import { addressOfId } from "../words.ts";
+import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
+import { useName } from "./reading.tsx";
+
+export function HealthView() {
+  const { place } = useAround();
+  const conversation = place.of === "" ? null : conversationIdOf(place.of);
+  const name = useName(conversation);
+  if (conversation !== null)
+    return (
+      <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="health">
+        <Check key={conversation} conversation={conversation} />
+      </OfConversation>
+    );
+  return (
+    <>
+      <Heading title="Health">Health</Heading>
+      <Status />
+      <h2>Check everything</h2>
+      <Check key="all" conversation={null} />
+    </>
+  );
+}
+
+function Status() {
+  const asked = useRead("status", {});
+  return (
+    <Shown asked={asked} what="the status">
+      {({ status: { store, totals, usage } }) => (
+        <dl class="figures">
+          <div>
+            <dt>conversations</dt>
+            <dd>{formatCount(store.conversations)}</dd>
+          </div>
+          <div>
+            <dt>messages</dt>
+            <dd>{formatCount(store.messages)}</dd>
+          </div>
+          <div>
+            <dt>summaries</dt>
+            <dd>{formatCount(store.summaries)}</dd>
+          </div>
+          <div>
+            <dt>tokens stored</dt>
+            <dd>{formatCount(totals.tokens)}</dd>
+          </div>
+          <div>
+            <dt>tokens in contexts</dt>
+            <dd>{formatCount(totals.contextTokens)}</dd>
+          </div>
+          <div>
+            <dt>model calls in 24 hours</dt>
+            <dd>
+              {formatCount(usage.calls)}{" "}
+              {usage.failures > 0 && <span class="badge bad">{formatCount(usage.failures)} refused</span>}
+            </dd>
+          </div>
+        </dl>
+      )}
+    </Shown>
+  );
+}
+
+/** Checks once when it is opened, and again when asked: a check of a long conversation takes a while. */
+function Check({ conversation }: { readonly conversation: ConversationId | null }) {
+  const [health, setHealth] = useState<Health | null>(null);
+  const [isOld, setOld] = useState(false);
+  const work = useWork();
+  const check = async (): Promise<void> => {
+    setOld(false);
+    const result = await work.run(async () => await write("health", conversation === null ? {} : { conversation }));
+    if (result?.kind === "health") setHealth(result.health);
+  };
+  useEffect(() => {
+    void check();
+    const forget = onChanged(() => setOld(true));
+    return () => {
+      forget();
+      // A check that nobody waits for keeps the reader busy.
+      work.stop();
+    };
+  }, []);
+  useKeys("Health", [{ keys: ["c"], does: "check again", run: () => void check() }]);
+  return (
+    <>
+      {work.failure !== null && <FailureNote failure={work.failure} again={() => void check()} />}
+      <Progress work={work} />
+      {health === null && work.failure === null && !work.isBusy && <Loading what="findings" />}
+      {health !== null && (
+        <>
+          {isOld && !work.isBusy && (
+            <p class="note" role="status">
+              Something was written since this check.{" "}
+              <button type="button" onClick={() => void check()}>
+                Check again
+              </button>
+            </p>
+          )}
+          <Report health={health} conversation={conversation} />
+        </>
+      )}
+    </>
+  );
+}
+
+const severities = { error: "Errors", warning: "Warnings", info: "Information" } as const;
+
+function Report({ health, conversation }: { readonly health: Health; readonly conversation: ConversationId | null }) {
+  const { groups, checked, count, fixable, repairable } = health;
+  const extent = `${plural(checked.messages, "message")} and ${plural(checked.summaries, "summary", "summaries")} checked`;
+  const errors = groups
+    .filter(({ severity }) => severity === "error")
+    .reduce((sum, { findings }) => sum + findings.length, 0);
+  const verdict =
+    errors > 0
+      ? `Problems found: ${plural(errors, "error")}.`
+      : count > 0
+        ? `Nothing lost or broken, but ${plural(count, "warning")}.`
+        : "Healthy.";
+  return (
+    <>
+      <p class={`verdict ${errors > 0 ? "bad" : count > 0 ? "caution" : "good"}`} role="status">
+        <span aria-hidden="true">{count === 0 ? "✓" : "!"}</span> {verdict} <span class="soft">{extent}</span>
+      </p>
+      <div class="actions start">
+        {fixable.map((id) => (
+          <ChangeButton
+            key={`fix ${id}`}
+            request={{ kind: "fix", conversation: id }}
+            words={`Fix what can be derived${conversation === null ? ` in #${id}` : ""} …`}
+          />
+        ))}
+        {repairable.map((id) => (
+          <RewriteButton
+            key={`repair ${id}`}
+            conversation={id}
+            select={{ repair: true }}
+            words={`Rewrite what a new text sets right${conversation === null ? ` in #${id}` : ""} …`}
+          />
+        ))}
+        {conversation !== null && (
+          <ChangeButton
+            request={{ kind: "compact", conversation, isForced: false, isLocal: false }}
+            words="Compact …"
+          />
+        )}
+        {conversation !== null && (
+          <a href={addressOf("timeline", conversation, { findings: "true" })}>Show findings on the timeline</a>
+        )}
+      </div>
+      {groups.length === 0 && <Empty title="No findings." />}
+      {(["error", "warning", "info"] as const).map((severity) => {
+        const of = groups.filter((group) => group.severity === severity);
+        return (
+          of.length > 0 && (
+            <section key={severity} aria-label={severities[severity]}>
+              <h2>{severities[severity]}</h2>
+              {of.map((group, at) => (
+                <Group key={at} group={group} places={health.places} />
+              ))}
+            </section>
+          )
+        );
+      })}
+    </>
+  );
+}
+
+const shownPerGroup = 10;
+
+function Group({
+  group: { severity, code, findings, sentence: words },
+  places,
+}: {
+  readonly group: FindingGroup;
+  readonly places: Health["places"];
+}) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? findings : findings.slice(0, shownPerGroup);
+  const left = findings.length - shown.length;
+  const [first] = findings;
+  return (
+    <div class={`finding ${severity}`}>
+      <h3>
+        <span class={`badge ${severity === "error" ? "bad" : severity === "warning" ? "caution" : ""}`}>
+          {severity}
+        </span>{" "}
+        {words === null ? code.replaceAll("_", " ") : sentence(words)}
+      </h3>
+      <ul>
+        {shown.map((finding, at) => (
+          <FindingLine key={at} finding={finding} place={places[finding.subject]} isShort={words !== null} />
+        ))}
+      </ul>
+      {left > 0 && (
+        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+          and {formatCount(left)} more
+        </button>
+      )}
+      {first?.remedy !== null && first?.remedy !== undefined && (
+        <p class="soft small">
+          At a terminal: <code>{first.remedy}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface LineProps {
+  readonly finding: ReportedFinding;
+  readonly place: { readonly from: number; readonly to: number } | undefined;
+  readonly isShort: boolean;
+}
+
+const FindingLine = ({ finding: { subject, message, conversation }, place, isShort }: LineProps) => (
+  <li>
+    {addressOfId(subject) !== null && (
+      <>
+        <IdLink id={subject} />{" "}
+      </>
+    )}
+    {!isShort && <Linked text={sentence(message)} />}
+    {place !== undefined && conversation !== null && (
+      <>
+        {" "}
+        ·{" "}
+        <a
+          href={addressOf("timeline", conversation, {
+            from: place.from,
+            to: place.to,
+            focus: subject,
+            findings: "true",
+          })}
+        >
+          timeline
+        </a>
+      </>
+    )}
+  </li>
+);

@@ -1,0 +1,279 @@
+/** Search by words, by meaning if there is an embedder, or by a regular expression, with filters. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { plural } from "../../../core/base/format.ts";
+import { msToTimestamp, parseTimestamp, dayMs, type Timestamp } from "../../../core/base/time.ts";
+import { roles, type ConversationId, type Role } from "../../../core/model/types.ts";
+import type { Found, Hit, Reads } from "../../contract.ts";
+import { useRead } from "../api.ts";
+import { useKeys } from "../keys.ts";
+import { Choice, Empty, Field, Heading, IdLink, Select, sentence, Shown, useStill, When } from "../parts/ui.tsx";
+import { addressOf, replace, withSettings } from "../router.ts";
+import { useAround } from "../session.ts";
+import { addressOfId, depthName, roleNames } from "../words.ts";
+
+type Query = Reads["search"]["query"];
+
+const settingNames = ["q", "mode", "scope", "conversation", "family", "roles", "since", "until", "sort"] as const;
+type Settings = Readonly<Partial<Record<(typeof settingNames)[number], string>>>;
+
+const limits = [30, 100, 200];
+
+export function SearchView() {
+  const { place, session } = useAround();
+  const [settings, setSettings] = useState<Settings>(place.settings);
+  const [more, setMore] = useState(0);
+  const change = (changed: Settings): void => setSettings({ ...settings, ...changed });
+  const still = useStill(settings, 250);
+  useEffect(() => setSettings(place.settings), [place]);
+  useEffect(() => replace(withSettings(place, still)), [still]);
+  const query = queryOf(still, limits[more] ?? 30);
+  const asked = useRead("search", query, { keeps: true, live: false });
+  useEffect(() => document.getElementById("words")?.focus(), []);
+  useKeys("Search", [
+    { keys: ["j", "ArrowDown"], does: "next hit", run: () => moveHit(1) },
+    { keys: ["k", "ArrowUp"], does: "previous hit", run: () => moveHit(-1) },
+  ]);
+  return (
+    <>
+      <Heading title="Search">Search</Heading>
+      <Form settings={settings} change={change} hasMeaning={session.hasMeaning} />
+      {query === null ? (
+        <Empty title="What are you looking for?">
+          {session.hasMeaning
+            ? "Words and meaning are searched together."
+            : "Words are found in any form and any order; a question works, too."}
+        </Empty>
+      ) : (
+        <Shown asked={asked} what="matches">
+          {(found) => (
+            <Results
+              found={found}
+              onFiles={() => change({ scope: "files" })}
+              isLoading={asked.isLoading}
+              settings={still}
+              onMore={more < limits.length - 1 ? () => setMore(more + 1) : null}
+            />
+          )}
+        </Shown>
+      )}
+    </>
+  );
+}
+
+function moveHit(by: number): void {
+  const hits = [...document.querySelectorAll<HTMLElement>(".hit a.hit-link")];
+  const at = hits.findIndex((hit) => hit === document.activeElement);
+  hits[Math.max(0, Math.min(hits.length - 1, at + by))]?.focus();
+}
+
+function queryOf(settings: Settings, limit: number): Query | null {
+  const { q = "", mode, scope, conversation, family, roles: asked, since, until, sort } = settings;
+  if (q.trim() === "") return null;
+  const [from, to] = [dateOf(since), dateOf(until)];
+  return {
+    pattern: q,
+    mode: mode === "regex" ? "regex" : "full_text",
+    scope: scope === "messages" || scope === "summaries" || scope === "files" ? scope : "both",
+    limit,
+    ...(conversation === undefined || conversation === ""
+      ? {}
+      : { conversation: Number(conversation) as ConversationId }),
+    ...(family === "true" ? { family: true } : {}),
+    ...(asked === undefined || asked === "" ? {} : { roles: asked.split(",") as Role[] }),
+    ...(from === null ? {} : { since: from }),
+    // A day is searched to its end.
+    ...(to === null ? {} : { before: msToTimestamp(Date.parse(to) + dayMs) }),
+    ...(sort === "recency" || sort === "oldest" ? { sort } : {}),
+  };
+}
+
+const dateOf = (text: string | undefined): Timestamp | null => (text === undefined ? null : parseTimestamp(text));
+
+interface FormProps {
+  readonly settings: Settings;
+  readonly change: (changed: Settings) => void;
+  readonly hasMeaning: boolean;
+}
+
+function Form({ settings, change, hasMeaning }: FormProps) {
+  const conversations = useRead("conversations", { limit: 200 }, { live: false });
+  const asked = new Set((settings.roles ?? "").split(",").filter((role) => role !== ""));
+  const toggle = (role: Role): void => {
+    const next = asked.has(role) ? [...asked].filter((each) => each !== role) : [...asked, role];
+    change({ roles: next.join() });
+  };
+  const known = conversations.value?.rows.map(
+    ({ conversation: { id }, name }) => [String(id), `#${id} ${name}`] as const,
+  );
+  return (
+    <form role="search" onSubmit={(event) => event.preventDefault()}>
+      <div class="tools">
+        <Field
+          id="words"
+          size="grow"
+          label={settings.mode === "regex" ? "Regular expression" : hasMeaning ? "Words, or what it is about" : "Words"}
+          value={settings.q ?? ""}
+          onInput={(q) => change({ q })}
+        />
+        <Choice
+          label="Search by"
+          value={settings.mode === "regex" ? "regex" : "words"}
+          options={[
+            ["words", hasMeaning ? "words and meaning" : "words"],
+            ["regex", "regex"],
+          ]}
+          onChange={(mode) => change({ mode: mode === "regex" ? "regex" : "" })}
+        />
+      </div>
+      <div class="tools">
+        <Select
+          label="Conversation"
+          options={[["", "all of them"], ...(known ?? [])]}
+          value={settings.conversation ?? ""}
+          onChange={(conversation) => change({ conversation })}
+        />
+        <Select label="In" options={scopes} value={settings.scope ?? ""} onChange={(scope) => change({ scope })} />
+        <Select label="Order" options={orders} value={settings.sort ?? ""} onChange={(sort) => change({ sort })} />
+        <Field type="date" label="Since" value={settings.since ?? ""} onInput={(since) => change({ since })} />
+        <Field type="date" label="Until" value={settings.until ?? ""} onInput={(until) => change({ until })} />
+        <fieldset class="field">
+          <legend>Said by</legend>
+          <div class="choice">
+            {roles.map((role) => (
+              <button key={role} type="button" aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
+                {roleNames[role]}
+              </button>
+            ))}
+          </div>
+        </fieldset>
+      </div>
+    </form>
+  );
+}
+
+const scopes = [
+  ["", "messages and summaries"],
+  ["messages", "messages"],
+  ["summaries", "summaries"],
+  ["files", "files"],
+] as const;
+const orders = [
+  ["", "best first"],
+  ["recency", "newest first"],
+  ["oldest", "oldest first"],
+] as const;
+
+interface ResultsProps {
+  readonly found: Found;
+  readonly isLoading: boolean;
+  readonly settings: Settings;
+  readonly onMore: (() => void) | null;
+  readonly onFiles: () => void;
+}
+
+function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore, onFiles }: ResultsProps) {
+  const isCut = caveats.some(({ kind }) => kind === "limit");
+  const [first] = hits;
+  const place = first?.hit.conversation ?? null;
+  return (
+    <section aria-label="Matches" aria-busy={isLoading}>
+      <p role="status">
+        {hits.length === 0
+          ? "Nothing matches."
+          : `${isCut ? "The first " : ""}${plural(hits.length, "match", "matches")}`}
+        {place !== null && (
+          <>
+            {" "}
+            ·{" "}
+            <a href={addressOf("timeline", settings.conversation || place, { q: settings.q, mode: settings.mode })}>
+              show on the timeline
+            </a>
+          </>
+        )}
+      </p>
+      {notes.map((note, at) => (
+        <p class="note" key={note}>
+          {sentence(note.replace(/; pass --.*$/, ""))}
+          {caveats[at]?.kind === "files" && (
+            <button type="button" class="quiet" onClick={onFiles}>
+              Search in files
+            </button>
+          )}
+        </p>
+      ))}
+      <ol class="hits">
+        {hits.map((hit, at) => (
+          <HitView key={at} hit={hit} />
+        ))}
+      </ol>
+      {isCut && onMore !== null && (
+        <button type="button" onClick={onMore}>
+          Show more
+        </button>
+      )}
+    </section>
+  );
+}
+
+function HitView({ hit: { hit, where, snippet, matches } }: { readonly hit: Hit }) {
+  const pieces: (readonly [string, boolean])[] = [];
+  let done = 0;
+  for (const [from, to] of matches) {
+    pieces.push([snippet.slice(done, from), false], [snippet.slice(from, to), true]);
+    done = to;
+  }
+  pieces.push([snippet.slice(done), false]);
+  const name =
+    hit.kind === "message" ? roleNames[hit.role] : hit.kind === "summary" ? depthName(hit.depth) : (hit.name ?? "file");
+  const address = hit.kind === "file" ? addressOf("file", hit.id, { line: Math.max(1, hit.line - 3) }) : undefined;
+  return (
+    <li class="hit">
+      <div class="message-line">
+        <span class={hit.kind === "message" ? `role role-${hit.role}` : "role"}>{name}</span>
+        {address === undefined ? (
+          <IdLink id={hit.id} />
+        ) : (
+          <a class="id" href={address}>
+            {hit.id}
+            {hit.kind === "file" && `, line ${hit.line}`}
+          </a>
+        )}
+        <span class="soft small">
+          <When at={hit.at} /> ·{" "}
+          <a
+            href={addressOf(
+              "timeline",
+              hit.conversation,
+              hit.kind === "file"
+                ? {}
+                : { focus: hit.kind === "message" ? `msg_${hit.conversation}-${hit.seq}` : hit.id },
+            )}
+          >
+            {where}
+          </a>
+        </span>
+      </div>
+      <p class="snippet" dir="auto">
+        <HitLink hit={hit} address={address}>
+          {pieces.map(([text, isMatch], at) => (isMatch ? <mark key={at}>{text}</mark> : text))}
+        </HitLink>
+      </p>
+    </li>
+  );
+}
+
+const HitLink = ({
+  hit,
+  address,
+  children,
+}: {
+  readonly hit: Hit["hit"];
+  readonly address: string | undefined;
+  readonly children: ComponentChildren;
+}) => (
+  <a class="hit-link" href={address ?? addressOfId(hit.id) ?? ""}>
+    {children}
+  </a>
+);

@@ -1,0 +1,151 @@
+/** When the model saw a message or summary: which prompts had it in view, how, and since when none has. */
+
+import { plural } from "../../../core/base/format.ts";
+import { conversationIn, parseMessageId } from "../../../core/model/types.ts";
+import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
+import type { ViewKind, ViewSpan } from "../../../core/seen/find-seen.ts";
+import { useRead } from "../api.ts";
+import { Empty, IdLink, Linked, sentence, Shown, When } from "../parts/ui.tsx";
+import { addressOf, go } from "../router.ts";
+import { useAround } from "../session.ts";
+import { addressOfId } from "../words.ts";
+import { MessageBody, useName } from "./reading.tsx";
+import { OfConversation } from "./of-conversation.tsx";
+import { useKeys } from "../keys.ts";
+
+const kinds: Readonly<Record<ViewKind, string>> = {
+  whole: "in view",
+  shortened: "in view, shortened",
+  pinned: "repeated as a standing instruction",
+  summary: "in view only as part of a summary",
+  no: "not in view",
+};
+
+export function WhenView() {
+  const { place } = useAround();
+  const message = parseMessageId(place.of);
+  const summary = message === null && /^sum_[0-9a-f]{16}$/.test(place.of) ? (place.of as SummaryId) : null;
+  const found = useRead("summary", summary === null ? null : { id: summary }, { live: false });
+  const conversation = message === null ? (found.value?.conversation ?? null) : conversationIn(message);
+  if (message === null && summary === null)
+    return (
+      <Empty title={`${place.of} is neither a message nor a summary.`}>msg_1-42 is message 42 of conversation 1.</Empty>
+    );
+  if (conversation === null)
+    return (
+      <Shown asked={found} what={place.of}>
+        {() => null}
+      </Shown>
+    );
+  return <InView conversation={conversation} id={message ?? summary ?? ""} />;
+}
+
+interface Props {
+  readonly conversation: ConversationId;
+  readonly id: ReturnType<typeof parseMessageId> | SummaryId | "";
+}
+
+function InView({ conversation, id }: Props) {
+  const name = useName(conversation) ?? `#${conversation}`;
+  const asked = useRead("inView", {
+    conversation,
+    ...(typeof id === "number" ? { message: id } : id === "" || id === null ? {} : { summary: id }),
+  });
+  const address = id === null || id === "" ? null : addressOfId(id);
+  useKeys("When the model saw it", [{ keys: ["o"], does: "open it", run: () => address !== null && go(address) }]);
+  if (id === null || id === "") return null;
+  return (
+    <OfConversation conversation={conversation} name={name} view="seen" part="When the model saw it">
+      <p>
+        <IdLink id={id} />
+      </p>
+      {typeof id === "number" && (
+        <div class="excerpt">
+          <MessageBody id={id} />
+        </div>
+      )}
+      <Shown asked={asked} what="recorded prompts">
+        {({ spans, words }) => (
+          <>
+            <p class="verdict" role="status">
+              <Linked text={sentence(words)} />
+            </p>
+            <LastWhole spans={spans} conversation={conversation} />
+            <Spans spans={spans} conversation={conversation} />
+          </>
+        )}
+      </Shown>
+    </OfConversation>
+  );
+}
+
+interface SpansProps {
+  readonly spans: readonly ViewSpan[];
+  readonly conversation: ConversationId;
+}
+
+/** The answer to "since when no longer", if it is only part of something now. */
+function LastWhole({ spans, conversation }: SpansProps) {
+  const last = spans.findLast(({ view }) => view === "whole");
+  if (last === undefined || last === spans.at(-1)) return null;
+  const { number, at } = last.to;
+  return (
+    <p>
+      The last prompt that showed it whole was{" "}
+      <a href={addressOf("seen", conversation, { prompt: number })}>prompt {number}</a> of <When at={at} />.
+    </p>
+  );
+}
+
+function Spans({ spans, conversation }: SpansProps) {
+  const total = spans.reduce((sum, { prompts }) => sum + prompts, 0);
+  if (total === 0) return <Empty title="No recorded prompt is newer than it." />;
+  return (
+    <>
+      <div
+        class="share-bar"
+        role="img"
+        aria-label={spans.map(({ view, prompts }) => `${plural(prompts, "prompt")} ${kinds[view]}`).join(", then ")}
+      >
+        {spans.map(({ view, prompts }, at) => (
+          <span
+            key={at}
+            class={`view-${view}`}
+            title={`${kinds[view]}: ${plural(prompts, "prompt")}`}
+            style={{ flexGrow: Math.max(1, (1_000 * prompts) / total) }}
+          />
+        ))}
+      </div>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">from</th>
+            <th scope="col">to</th>
+            <th scope="col" class="number">
+              prompts
+            </th>
+            <th scope="col">the model saw it</th>
+          </tr>
+        </thead>
+        <tbody>
+          {spans.map(({ view, by, from, to, prompts }, at) => (
+            <tr key={at}>
+              <td>
+                <a href={addressOf("seen", conversation, { prompt: from.number })}>#{from.number}</a>{" "}
+                <When at={from.at} />
+              </td>
+              <td>
+                <a href={addressOf("seen", conversation, { prompt: to.number })}>#{to.number}</a> <When at={to.at} />
+              </td>
+              <td class="number">{prompts}</td>
+              <td>
+                <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]}{" "}
+                {by !== null && <IdLink id={by} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

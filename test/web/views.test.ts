@@ -1,0 +1,231 @@
+/** Every view of the explorer in a real browser: what it shows, by keys alone, in dark and light, for screen readers. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { makeDemoDatabase } from "../support/demo-database.ts";
+import { withoutBrowser } from "../support/platform.ts";
+import { makeRecordedTalk } from "../support/recorded-prompts.ts";
+import { portOver } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
+import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
+
+describe("the explorer", { skip: withoutBrowser }, () => {
+  let demo: Visitor;
+  let talk: Visitor;
+  before(async () => {
+    const folder = makeScratch("web-views");
+    const now = await makeDemoDatabase(join(folder, "demo.db"));
+    await makeRecordedTalk(join(folder, "talk.db"));
+    const clock = { now: () => now };
+    demo = await visit(await startExplorer(portOver(join(folder, "demo.db"), { readOnly: true }), clock));
+    talk = await visit(await startExplorer(portOver(join(folder, "talk.db"), { readOnly: true })));
+  });
+
+  /** Each view by what it must show. */
+  const views: readonly (readonly [address: string, sees: string | RegExp, of?: "talk"])[] = [
+    ["#/", /1 conversation[^]*Three customers[^]*1,487[^]*healthy/],
+    ["#/timeline/1", /All: 1,487 messages, 2026-09-07 – 2026-10-11[^]*in the prompt/],
+    ["#/timeline/1?focus=msg_1-10", /msg_1-10[^]*Three orders, one charge too many/],
+    ["#/messages/1?at=700", /msg_1-692[^]*msg_1-700[^]*Theo\s+Football/],
+    ["#/message/msg_1-2", /assistant[^]*75 tokens[^]*Good morning. I'll look at the payment worker's log[^]*shell/],
+    ["#/summary/sum_000000016a99b44c", /extracted without a model[^]*Made from 10 summaries[^]*sum_000000013c6ef362/],
+    ["#/summary/sum_000000013c6ef362", /Made from 154 messages[^]*msg_1-1\b/],
+    ["#/file/file_0000000161c8864f", /file_0000000161c8864f/],
+    ["#/seen/1", /prompt 2 of 2[^]*7,627 tokens[^]*fresh tail\s+5,069[^]*folded into sum_000000016a99b44c[^]*34 items/],
+    ["#/seen/1?prompt=now", /would be sent now[^]*budget/],
+    ["#/when/msg_1-3", /peanut allergy[^]*does not show it itself[^]*in view only as part of a summary/, "talk"],
+    ["#/search?q=passport", /15 matches[^]*It runs out 3 December 2026/],
+    ["#/health", /conversations[^]*1,487[^]*Healthy/],
+    ["#/health/1", /11 summaries were extracted without a model/],
+    ["#/cost/1", /same bytes as before[^]*Tokens per prompt[^]*Growth/],
+    ["#/cost/1", /read from cache\s+13%[^]*Read from the provider’s cache/, "talk"],
+    ["#/changes", "Nothing was changed yet."],
+    ["#/changes/1", /Compact[^]*Transplant/],
+  ];
+
+  for (const [address, sees, of] of views)
+    it(`shows ${of ?? "the demo"} at ${address}, for everybody`, async () => {
+      const visitor = of === "talk" ? talk : demo;
+      await visitor.go(address);
+      await visitor.sees(sees);
+      await visitor.until(`document.querySelector(".loading") === null`);
+      assert.deepEqual(await visitor.barriers(), []);
+      await visitor.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+      assert.deepEqual(await visitor.barriers("color-contrast"), [], "in the dark");
+      await visitor.page.emulateMediaFeatures([]);
+      assert.deepEqual(visitor.troubles(), []);
+      assert.match(await visitor.page.title(), /· lossless-claw$/);
+    });
+
+  it("filters conversations as one types, and says when none matches", async () => {
+    await demo.go("#/");
+    await demo.sees("1,487");
+    await demo.fill("Filter by name, agent, key, id or folder", "heliotrope");
+    await demo.sees("No matching conversations.");
+    await demo.fill("Filter by name, agent, key, id or folder", "customers");
+    await demo.sees("1,487");
+    assert.match(await demo.address(), /find=customers/);
+  });
+
+  it("goes back and forward, and opens any address anew", async () => {
+    await demo.go("#/message/msg_1-10");
+    await demo.sees("msg_1-11 →");
+    await demo.click("msg_1-11 →", "link");
+    await demo.sees("← msg_1-10");
+    await demo.page.goBack();
+    await demo.sees("← msg_1-9");
+    await demo.page.goForward();
+    await demo.sees("← msg_1-10");
+    await demo.page.reload();
+    await demo.sees("← msg_1-10");
+  });
+
+  it("makes every id a link, up to what a summary was made from and back", async () => {
+    await demo.go("#/message/msg_1-10");
+    await demo.click("sum_000000013c6ef362", "link");
+    await demo.sees("Made from 154 messages");
+    await demo.click("sum_000000016a99b44c", "link");
+    await demo.sees("Made from 10 summaries");
+  });
+
+  it("leads from a line of a summary to the message that it tells of", async () => {
+    await demo.go("#/summary/sum_000000013c6ef362");
+    await demo.sees("msg_1-10");
+    const button = await demo.page.$(
+      "::-p-xpath(//div[contains(@class, 'aligned-line')][contains(., 'Three orders')]//button)",
+    );
+    assert.ok(button);
+    await button.click();
+    await demo.until(
+      `document.querySelector(".source.focused")?.textContent.includes("Three orders, one charge too many")`,
+    );
+  });
+
+  it("goes to an id that is typed, and says if nothing has it", async () => {
+    await demo.go("#/");
+    const name = "Go to an id, such as msg_1-42, a summary, a file or a prompt";
+    await demo.fill(name, "msg_1-999999");
+    await demo.press("Enter");
+    await demo.sees('nothing is called "msg_1-999999"');
+    await demo.fill(name, "sum_000000016a99b44c");
+    await demo.press("Enter");
+    await demo.sees("Made from 10 summaries");
+    demo.troubles();
+  });
+
+  it("searches by regular expression and with filters, and finds hits on the timeline", async () => {
+    await demo.go("#/search?q=passport&roles=assistant");
+    await demo.sees("Appointment booked");
+    await demo.misses("omg Theo");
+    await demo.click("regex");
+    await demo.fill("Regular expression", "pass(port|word)s?\\b.{0,20}here");
+    await demo.click("assistant");
+    await demo.sees(/Theo's passport is here!/);
+    await demo.fill("Regular expression", "(");
+    await demo.sees(/parenthes|group|regular expression/i);
+    await demo.go("#/timeline/1?q=passport");
+    await demo.sees(/\d+ matches/);
+    demo.troubles();
+  });
+
+  it("steps through prompts with keys, and says what changed", async () => {
+    await talk.go("#/seen/1?prompt=9");
+    await talk.sees(/prompt 9 of 20[^]*folded into sum_0000000100000001/);
+    await talk.press("ArrowRight");
+    await talk.sees(/prompt 10 of 20[^]*What changed since prompt 9[^]*arrived/);
+    await talk.press("End");
+    await talk.sees("The prompt that would be sent now");
+    await talk.fill("With another budget, in tokens", "60");
+    await talk.sees(/of a budget of 60/);
+    await talk.press("Escape");
+  });
+
+  it("opens an item of a prompt exactly as the model got it", async () => {
+    await talk.go("#/seen/1?prompt=9");
+    await talk.click("Unfold d0 sum_0000000100000001");
+    await talk.sees(/Exactly what the model got, as user:[^]*<summary[^]*Piles before turn 8/);
+  });
+
+  it("does everything by keys alone, with help", async () => {
+    await demo.go("#/");
+    await demo.sees("1,487");
+    await demo.press("?");
+    await demo.sees(/Keys[^]*next conversation[^]*this help/);
+    assert.deepEqual(await demo.barriers(), []);
+    await demo.press("Escape");
+    await demo.misses("next conversation");
+    // The help gives the focus back a moment after it has closed, and a key before that goes to the page.
+    const atList = async () => (await demo.address()).endsWith("/conversations");
+    for (let tries = 0; tries < 60 && (await atList()); tries++) {
+      await demo.press("j", "Enter");
+      await sleep(500);
+    }
+    await demo.sees("All: 1,487 messages");
+    await demo.press("/");
+    await demo.until(`document.activeElement?.id === "timeline-search"`);
+    await demo.page.keyboard.type("passport");
+    await demo.press("Enter");
+    await demo.sees(/\d+ matches/);
+    await demo.page.evaluate("document.activeElement.blur()");
+    await demo.press("3");
+    await demo.sees("Check everything");
+    await demo.press("2");
+    await demo.sees("What are you looking for?");
+  });
+
+  it("begins each view at its heading, and skips to the content", async () => {
+    await demo.go("#/changes");
+    await demo.until(`document.activeElement?.tagName === "H1"`);
+    await demo.page.evaluate("document.activeElement.blur()");
+    await demo.press("Tab");
+    assert.equal(await demo.page.evaluate("document.activeElement.textContent.trim()"), "Skip to the content");
+    await demo.press("Enter");
+    await demo.until(`document.activeElement?.id === "content"`);
+  });
+
+  it("is dark or light as the system, or as one chooses, also later", async () => {
+    await demo.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
+    const paper = async () => await demo.page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const light = await paper();
+    await demo.press("m");
+    assert.notEqual(await paper(), light);
+    await demo.page.reload();
+    await demo.sees(/lossless-claw \d/);
+    assert.notEqual(await paper(), light);
+    await demo.press("m");
+    assert.equal(await paper(), light);
+    await demo.press("m");
+  });
+
+  it("fits a phone: nothing is wider than the screen", async () => {
+    await demo.page.setViewport({ width: 360, height: 740, isMobile: true, hasTouch: true });
+    for (const [address, sees, of] of views) {
+      if (of !== undefined) continue;
+      await demo.go(address);
+      await demo.sees(sees);
+      assert.equal(await demo.page.evaluate("document.documentElement.scrollWidth <= 360"), true, address);
+    }
+    await demo.page.setViewport({ width: 1280, height: 860 });
+  });
+
+  it("says what is not there", async () => {
+    await demo.go("#/message/msg_1-99999");
+    await demo.sees(/there is no msg_1-99999|msg_1-99999/i);
+    await demo.go("#/message/nonsense");
+    await demo.sees("nonsense is not a message.");
+    await demo.go("#/timeline/77");
+    await demo.sees(/conversation 77/i);
+    demo.troubles();
+  });
+
+  it("shows a plan on a read-only server, and does not apply it", async () => {
+    await demo.go("#/summary/sum_000000016a99b44c");
+    await demo.sees("Dissolve …");
+    await demo.press("d");
+    await demo.sees(/Dissolve a summary[^]*returns/);
+    assert.equal(await demo.page.$eval("dialog .primary", (button) => button.hasAttribute("disabled")), true);
+    await demo.click("Cancel");
+  });
+});
