@@ -31,6 +31,7 @@ const folders: Readonly<Record<string, string>> = {
   "store/maintenance": "The operators' operations on rows.",
 
   "store/postgres": "PostgreSQL, for several machines. Not offered to users yet: only its tests open it.",
+  "store/threads": "Calls to a thread of ours, and searches in one that can be ended.",
   "store/transfer": "Rows on their way from one database to another: archives, merging, moves.",
   "store/sqlite": "SQLite: connection, schema, threads, backups, archives.",
   "store/sqlite/backups": "Backing up, and restoring what was backed up.",

@@ -78,6 +78,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
       "ownership.ts",
       "content",
       "search",
+      "threads",
       "conversation",
       "ledger",
       "journal",
@@ -103,9 +104,14 @@ const arrows: Readonly<Record<string, Arrow>> = {
     later: [packages],
   },
   // Chooses the store by where the database is, and gives a server what only files can do.
-  "store/open.ts": { to: ["core"], later: ["store/sqlite", "store/postgres", "store/transfer", "store/content"] },
+  "store/open-server.ts": { to: ["core"], later: ["store/postgres", "store/sqlite", "store/content"] },
+  "store/search-thread.ts": { to: ["core", "store/open-server.ts", "store/threads", node] },
+  "store/open.ts": {
+    to: ["core", "store/open-server.ts"],
+    later: ["store/sqlite", "store/open-server.ts", "store/search-thread.ts", "store/threads"],
+  },
   "store/open-move.ts": {
-    to: ["core", "store/open.ts"],
+    to: ["core", "store/open-server.ts"],
     later: ["store/sqlite", "store/postgres", "store/transfer", node],
   },
   // Databases of other programs.
@@ -115,7 +121,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
   // The thread adopts a database of the older program before it opens it.
   "store/sqlite/thread.ts": { to: ["core", "store", node] },
   "store/sqlite/worker.ts": {
-    to: ["core", "store/script.ts", "store/operations.ts", "store/search", "store/sqlite", node],
+    to: ["core", "store/threads", "store/script.ts", "store/operations.ts", "store/search", "store/sqlite", node],
   },
   models: { to: ["core", node], later: [packages] },
   "agent-tools": { to: ["core", packages] },

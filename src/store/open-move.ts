@@ -3,7 +3,7 @@
 import { LcmError } from "../core/base/errors.ts";
 import type { Move } from "../core/model/database-file.ts";
 import type { DatabasePlace } from "../core/base/database-place.ts";
-import { placesOf, type SharedFiles } from "./open.ts";
+import { placesOf, type SharedFiles } from "./open-server.ts";
 import type { MoveServer } from "./transfer/move.ts";
 
 export interface MoveOptions extends SharedFiles {

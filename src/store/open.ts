@@ -1,31 +1,33 @@
 /** Opens a database wherever it is. A server and its driver are loaded only when a URL names one. */
 
-import type { ContentStore } from "../core/model/content-store.ts";
 import { isPostgresUrl, type DatabasePlace } from "../core/base/database-place.ts";
 import type { Durability, Settings } from "../core/model/settings.ts";
 import type { Store } from "../core/model/store.ts";
+import type { ServerOptions, SharedFiles } from "./open-server.ts";
 
-/** Where content above 1 MiB goes, and the environment with the credentials for it. */
-export interface SharedFiles {
-  readonly settings: Pick<Settings, "sharedFiles" | "sharedFilesEndpoint">;
-  readonly env: Readonly<Record<string, string | undefined>>;
+interface OpenServerOptions extends ServerOptions {
+  /** Which searches run in a thread of their own; those by regular expression always do. */
+  readonly apart?: "regex" | "all";
 }
 
-export interface ServerOptions extends SharedFiles {
-  readonly connectionsMax?: number;
-  readonly lockTimeoutMs?: number;
-  /** Indexing between calls; on by default. */
-  readonly housekeeping?: boolean;
-  /** Throws `not_found` if there is no schema, instead of creating it. */
-  readonly mustExist?: boolean;
-}
-
-export async function openServer(url: string, { settings, env, ...options }: ServerOptions): Promise<Store> {
-  const [{ openPostgres }, { archiveFiles }] = await Promise.all([
-    import("./postgres/store.ts"),
-    import("./sqlite/row-file.ts"),
+/** A search by regular expression may not end by itself, and any search takes the processor from a program that runs on. */
+export async function openServer(url: string, { apart = "regex", ...options }: OpenServerOptions): Promise<Store> {
+  const [{ openServerHere }, { createSearcher }, { startSearchThread }] = await Promise.all([
+    import("./open-server.ts"),
+    import("./threads/searcher.ts"),
+    import("./search-thread.ts"),
   ]);
-  return await openPostgres({ ...options, ...(await placesOf({ settings, env })), url, archives: archiveFiles });
+  const store = await openServerHere(url, options);
+  const searcher = createSearcher(() => startSearchThread(url, options));
+  return {
+    ...store,
+    search: async (request, limits) =>
+      await (apart === "all" || request.mode === "regex" ? searcher : store).search(request, limits),
+    async close() {
+      searcher.stop();
+      await store.close();
+    },
+  };
 }
 
 export interface PlaceOptions extends SharedFiles {
@@ -36,7 +38,7 @@ export interface PlaceOptions extends SharedFiles {
 
 /** For a program that runs on: a file is used in a thread of its own. Creates what is not there. */
 export async function openPlace(place: DatabasePlace, { durability, report, ...shared }: PlaceOptions): Promise<Store> {
-  if (place.kind === "server") return await openServer(place.url, shared);
+  if (place.kind === "server") return await openServer(place.url, { ...shared, apart: "all" });
   const { openSqliteWorker } = await import("./sqlite/worker.ts");
   return await openSqliteWorker({ path: place.path, durability }, report);
 }
@@ -53,16 +55,4 @@ export async function openStore(where: string, options: OpenStoreOptions = {}): 
     ? { kind: "server", url: where, shown: where, nearby: "" }
     : { kind: "file", path: where, shown: where, nearby: where };
   return await openPlace(place, { durability, env, settings: { sharedFiles, sharedFilesEndpoint } });
-}
-
-/** Content above 1 MiB in a folder, in a bucket, or in the database like all the other. */
-export async function placesOf({ settings, env }: SharedFiles): Promise<{ readonly larger?: ContentStore }> {
-  const { sharedFiles, sharedFilesEndpoint: endpoint } = settings;
-  if (sharedFiles === null) return {};
-  if (sharedFiles.startsWith("s3://")) {
-    const { openBucket } = await import("./content/bucket.ts");
-    return { larger: openBucket({ url: sharedFiles, endpoint, env }) };
-  }
-  const { openFolder } = await import("./content/folder.ts");
-  return { larger: openFolder(sharedFiles) };
 }

@@ -2,7 +2,6 @@
 
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
 import type { adopt } from "../adopt/adopt.ts";
-import { LcmError, type ErrorCode } from "../../core/base/errors.ts";
 import type { Store } from "../../core/model/store.ts";
 import { openSqlite, systemNow, type SqliteOptions } from "./store.ts";
 import { formatCount } from "../../core/base/format.ts";
@@ -11,6 +10,7 @@ import { restore } from "./backups/restore.ts";
 import { retryWhileBusy } from "./errors.ts";
 import { databaseFileOf, type DatabaseFile } from "../../core/model/database-file.ts";
 import type { StoreMethod } from "../script.ts";
+import { answerCalls, reply, type Reply } from "../threads/calls.ts";
 import { identify } from "./file-kind.ts";
 
 export const threadUrl = new URL(import.meta.url);
@@ -43,25 +43,6 @@ export interface JobStart {
 
 export type MethodName = StoreMethod | keyof DatabaseFile;
 
-export interface Call {
-  readonly id: number;
-  readonly method: MethodName;
-  readonly args: readonly unknown[];
-}
-
-export type Reply =
-  | { readonly id: number; readonly kind: "value"; readonly value: unknown }
-  | { readonly id: number; readonly kind: "error"; readonly error: Failure }
-  /** Progress of an adoption, which answers no call. */
-  | { readonly kind: "report"; readonly message: string };
-
-export interface Failure {
-  readonly code: ErrorCode | null;
-  readonly message: string;
-  readonly hint: string | undefined;
-  readonly stack: string | undefined;
-}
-
 /** How long to wait while another process adopts the same database. */
 const adoptionMsMax = 30 * 60_000;
 
@@ -74,30 +55,16 @@ if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerDa
 if (parentPort !== null && isJobStart(workerData)) void runJob(parentPort, workerData);
 
 async function runJob(port: MessagePort, { lcmJob, args }: JobStart): Promise<void> {
-  try {
-    const value: unknown = await (jobs[lcmJob] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
-    port.postMessage({ id: 0, kind: "value", value } satisfies Reply);
-  } catch (error) {
-    port.postMessage({ id: 0, kind: "error", error: failureOf(error) } satisfies Reply);
-  }
+  await reply(port, 0, async () => await (jobs[lcmJob] as (...given: readonly unknown[]) => Promise<unknown>)(...args));
 }
 
 function serve(port: MessagePort, { options, isAdopting }: ThreadStart): void {
   const report = (message: string): void => port.postMessage({ kind: "report", message } satisfies Reply);
   const opened = isAdopting ? adoptAndOpen(options, report) : openSqlite(options);
-  opened.catch(() => undefined); // The first call gets the error; unhandled, it would end the thread without a reply.
-  port.on("message", (call: Call) => void answer(call));
-
-  const answer = async ({ id, method, args }: Call): Promise<void> => {
-    try {
-      const store = await opened;
-      const methods = { ...store, ...databaseFileOf(store) };
-      const value: unknown = await (methods[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
-      port.postMessage({ id, kind: "value", value } satisfies Reply);
-    } catch (error) {
-      port.postMessage({ id, kind: "error", error: failureOf(error) } satisfies Reply);
-    }
-  };
+  answerCalls(
+    port,
+    opened.then((store) => ({ ...store, ...databaseFileOf(store) })),
+  );
 }
 
 async function adoptAndOpen(options: ThreadOptions, report: (message: string) => void): Promise<Store> {
@@ -114,10 +81,3 @@ async function adoptAndOpen(options: ThreadOptions, report: (message: string) =>
   }
   return await openSqlite(options);
 }
-
-const failureOf = (error: unknown): Failure => ({
-  code: error instanceof LcmError ? error.code : null,
-  message: error instanceof Error ? error.message : String(error),
-  hint: error instanceof LcmError ? error.hint : undefined,
-  stack: error instanceof Error ? error.stack : undefined,
-});
