@@ -130,9 +130,12 @@ function command(line: string): string | null {
   return null;
 }
 
-/** Host tests need the host, and come last. Some tests of a server crash it, or take long: `npm run test:postgres`. */
+/**
+ * Host tests need the host, and come last. Some tests of a server crash it, or take long: `npm run test:postgres`. Those of
+ * PgBouncer need it installed: `npm run test:pgbouncer`.
+ */
 function testFiles(): readonly string[] {
-  const exclude = ["test/host/**", "test/postgres-*.test.ts"];
+  const exclude = ["test/host/**", "test/pgbouncer/**", "test/postgres-*.test.ts"];
   return longestFirst(globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { exclude }));
 }
 

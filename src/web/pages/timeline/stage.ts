@@ -132,12 +132,15 @@ export function createStage(canvas: HTMLCanvasElement, events: StageEvents): Sta
     ...createSetters(state, move, paint),
     ...createMoves(state, move),
     resize(width, height, density) {
-      const isWhole = showsAll(state);
+      const goal = move.goal();
+      const isMoving = goal !== state.camera;
+      const isWhole = showsAll(state, goal);
       Object.assign(state, { width, height: Math.max(heightLeast, height), density });
       canvas.width = Math.round(width * density);
       canvas.height = Math.round(state.height * density);
       state.rows = rowsOf(depthsOf(state), state.height);
-      move.to(isWhole ? wholeOf(roomOf(state)) : pan(roomOf(state), state.camera, 0), false);
+      // What opens beside the canvas changes its size, while a double click is still zooming.
+      move.to(isWhole ? wholeOf(roomOf(state)) : pan(roomOf(state), goal, 0), isMoving);
     },
     placeAt: (pixel) => toAxis(state.camera, pixel),
     seqAt: (pixel) => (state.scale === null ? 0 : Math.floor(seqAtPlace(state.scale, toAxis(state.camera, pixel)))),
@@ -202,7 +205,8 @@ const createMoves = (state: State, move: Mover): Pick<Stage, "zoomBy" | "panBy" 
   },
 });
 
-const showsAll = (state: State): boolean => state.camera.unit >= roomOf(state).length / Math.max(1, state.width) - 1e-9;
+const showsAll = (state: State, camera = state.camera): boolean =>
+  camera.unit >= roomOf(state).length / Math.max(1, state.width) - 1e-9;
 
 const depthsOf = ({ whole }: State): number => (whole === null ? 0 : whole.depthMax + 1);
 
