@@ -170,28 +170,23 @@ const readOf = async <Id>(ids: readonly Id[], read: (ids: readonly Id[]) => Prom
 
 const livedMessages = 3_000;
 
-/** A conversation that was compacted as it went, beside those imported. */
-export async function growLived(sides: Sides) {
-  let ids = { lived: 0 as ConversationId, long: 0 as ConversationId, short: 0 as ConversationId };
-  for (const store of [sides.sqlite, sides.postgres]) {
-    const lcm = createLcm({
-      store,
-      clock: { now: systemNow },
-      model: instantModel,
-      settings: resolveSettings({ env: {}, config: { spendCeilingCalls: 1_000_000_000 } }).values,
-    });
-    const { id } = await store.open({ sessionId: "lived" });
-    for (let said = 0; said < livedMessages; said += 200) {
-      await store.append(
-        id,
-        Array.from({ length: 200 }, (_, at) => appendableAt(said + at, `lived-${said + at}`)),
-      );
-      await lcm.compact({ conversation: id, mode: "due", budget: 200_000 });
-    }
-    const named = async (sessionId: string) => (await store.conversations({ sessionId }))[0]?.id as ConversationId;
-    ids = { lived: id, long: await named("long"), short: await named("other-1") };
+/** A conversation that was compacted as it went. */
+export async function growLived(store: Side): Promise<ConversationId> {
+  const lcm = createLcm({
+    store,
+    clock: { now: systemNow },
+    model: instantModel,
+    settings: resolveSettings({ env: {}, config: { spendCeilingCalls: 1_000_000_000 } }).values,
+  });
+  const { id } = await store.open({ sessionId: "lived" });
+  for (let said = 0; said < livedMessages; said += 200) {
+    await store.append(
+      id,
+      Array.from({ length: 200 }, (_, at) => appendableAt(said + at, `lived-${said + at}`)),
+    );
+    await lcm.compact({ conversation: id, mode: "due", budget: 200_000 });
   }
-  return ids;
+  return id;
 }
 
 const instantModel: Model = {

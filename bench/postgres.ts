@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import type { SourceLine } from "../src/core/ingest/import-transcript.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { SearchRequest } from "../src/core/model/store.ts";
+import type { ConversationId } from "../src/core/model/types.ts";
 import { openPostgres } from "../src/store/postgres/store.ts";
 import { openSqlite, systemNow } from "../src/store/sqlite/store.ts";
 import { startPostgres } from "../test/support/postgres-server.ts";
@@ -59,7 +60,10 @@ async function measure(size: string, n: number): Promise<readonly Compared[]> {
   };
   note(await importBoth(sides, n));
   note({ what: "size", unit: "MB", sqlite: one(statSync(path).size / 2 ** 20), postgres: one(await sizeOf(address)) });
-  const ids = await growLived(sides);
+  const [, lived] = [await growLived(sqlite), await growLived(postgres)];
+  const named = async (sessionId: string): Promise<ConversationId> =>
+    (await sqlite.conversations({ sessionId }))[0]?.id as ConversationId;
+  const ids: Ids = { lived, long: await named("long"), short: await named("other-1") };
   for (const each of await measureCalls(sides, ids, n)) note(each);
   const line = await delayed(server.url, roundTripMs);
   const far: Side = await openPostgres({ url: `${line.url}?schema=${schema}`, filesDir, housekeeping: false });
@@ -113,7 +117,7 @@ async function* asSource(lines: readonly string[]): AsyncGenerator<SourceLine> {
 }
 
 type Sides = Readonly<Record<"sqlite" | "postgres", Side>>;
-type Ids = Awaited<ReturnType<typeof growLived>>;
+type Ids = Readonly<Record<"long" | "lived" | "short", ConversationId>>;
 
 async function measureCalls(sides: Sides, { long, lived, short }: Ids, n: number): Promise<readonly Compared[]> {
   const found: Compared[] = [];
