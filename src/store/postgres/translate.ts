@@ -3,13 +3,13 @@
 import type { Statement, Value } from "../script.ts";
 import type { CorpusName } from "../search/sources.ts";
 import { addEntries, codeOf } from "./index-rows.ts";
-import { encode, encodeList } from "./values.ts";
+import { asArray, encode, encodeList } from "./values.ts";
 
 export interface Query {
   readonly text: string;
   /** Of a statement that has been used before; it may be kept under this name where the connection stays the same. */
   readonly name?: string;
-  readonly values: readonly (Value | readonly Value[])[];
+  readonly values: readonly unknown[];
   /** Whether the script needs its rows. Other statements are sent without waiting. */
   readonly answers: boolean;
 }
@@ -23,6 +23,9 @@ const phrases: readonly (readonly [RegExp, string])[] = [
   ],
   [/CROSS JOIN (?=\w+(?:\s+AS)?(?:\s+\w+)?(?:\s+INDEXED BY \w+)?\s+ON\b)/g, "JOIN "],
   [/ INDEXED BY \w+/g, ""],
+  // An index finds each of an array; of a list as rows, the planner does not know how many there are.
+  [/\bNOT IN \(SELECT value FROM ((?:numbers|texts)_in\(§\d+)\)\)/g, "<> ALL (all_$1)"],
+  [/\bIN \(SELECT value FROM ((?:numbers|texts)_in\(§\d+)\)\)/g, "= ANY (all_$1)"],
   [/\bLIKE (§\d+) ESCAPE/g, "ILIKE $1 ESCAPE"],
   [/\bmain\./g, ""],
   [/\bsource\.(?=\w)/g, "source_"],
@@ -42,10 +45,12 @@ function typeOf(values: readonly Value[]): string | null {
   return types[typeof value as keyof typeof types];
 }
 
+type Encoding = (value: Value) => Value | readonly Value[];
+
 interface Translated {
   readonly text: string;
   /** For each value of the text, its place in a statement and how it is written. */
-  readonly places: readonly { readonly at: number; readonly encode: (value: Value) => Value }[];
+  readonly places: readonly { readonly at: number; readonly encode: Encoding }[];
   readonly answers: boolean;
   readonly name: string;
   uses: number;
@@ -69,7 +74,7 @@ export function toQuery(statements: readonly Statement[]): Query {
   const key = `${isMany} ${kinds.join()}`;
   const translated = variants.get(key) ?? translate(parts, kinds, isMany);
   variants.set(key, translated);
-  const valueOf = ({ values }: Statement, { at, encode: written }: Translated["places"][number]): Value =>
+  const valueOf = ({ values }: Statement, { at, encode: written }: Translated["places"][number]) =>
     written(values[at] ?? null);
   translated.uses += 1;
   return {
@@ -100,16 +105,26 @@ function translate(parts: readonly string[], kinds: readonly (string | null)[], 
   if (isMany) return translateRows(text, kinds);
   const places: Translated["places"][number][] = [];
   const numbers = new Map<number, number>();
-  text = text.replace(/(\btexts_in\()?§(\d+)/g, (_, list: string | undefined, digits: string) => {
-    const at = Number(digits);
-    const type = kinds[at] ?? null;
-    if (type === null) return `${list ?? ""}NULL`;
-    const place = numbers.get(at) ?? places.push({ at, encode: list === undefined ? encode : encodeList });
-    numbers.set(at, place);
-    return `${list ?? ""}$${place}::${type}`;
-  });
+  text = text.replace(
+    /(\b(?:all_numbers_in|all_texts_in|texts_in)\()?§(\d+)/g,
+    (_, list: string | undefined, digits: string) => {
+      const at = Number(digits);
+      const [opening, type, written] = asList(list, kinds[at] ?? null);
+      if (kinds[at] === null) return `${opening}NULL${type === null ? "" : `::${type}`}`;
+      const place = numbers.get(at) ?? places.push({ at, encode: written });
+      numbers.set(at, place);
+      return `${opening}$${place}::${type}`;
+    },
+  );
   const isWrite = /^(INSERT|UPDATE|DELETE)\b/.test(text) && !/\bRETURNING\b/.test(text);
   return { text, places, answers: !isWrite, name: `lcm${++namesGiven}`, uses: 0 };
+}
+
+/** How a value is written in a list, or alone: what comes before it, its type, and how it is encoded. */
+function asList(list: string | undefined, type: string | null): readonly [string, string | null, Encoding] {
+  if (list === "all_numbers_in(") return ["", "bigint[]", asArray];
+  if (list === "all_texts_in(") return ["", "text[]", asArray];
+  return list === undefined ? ["", type, encode] : [list, type, encodeList];
 }
 
 /** One array for each column, so that the text, and with it the plan, is the same for any number of rows. */

@@ -37,6 +37,10 @@ export const encodeList = (value: Value): Value =>
       )
     : value;
 
+/** The same list as an array. */
+export const asArray = (value: Value): readonly Value[] =>
+  (JSON.parse(String(value)) as readonly Value[]).map((each) => encode(each));
+
 const number = (text: string): unknown => Number(text);
 
 /** By the number of the type: whole numbers, sums and truths are numbers in a row, as in SQLite. */
