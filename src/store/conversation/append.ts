@@ -126,10 +126,10 @@ function* startOf(
                EXISTS (SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key >= ${heardPrefix}
                          AND message_key < ${behindHeard}) AS has_heard
         FROM conversations WHERE conversation_id = ${id}`,
-    sql`SELECT k.value AS key, m.content FROM texts_in(${keys}) k
-        CROSS JOIN messages m ON m.conversation_id = ${id} AND m.message_key = k.value
-      UNION ALL SELECT k.value, e.raw FROM texts_in(${keys}) k
-        CROSS JOIN transcript_entries e ON e.conversation_id = ${id} AND e.entry_key = k.value`,
+    sql`SELECT message_key AS key, content FROM messages
+        WHERE conversation_id = ${id} AND message_key IN (SELECT value FROM texts_in(${keys}))
+      UNION ALL SELECT entry_key, raw FROM transcript_entries
+        WHERE conversation_id = ${id} AND entry_key IN (SELECT value FROM texts_in(${keys}))`,
   ];
   const [row, ...stored] = rows;
   if (row?.["next_seq"] === undefined) throw new LcmError("not_found", `there is no conversation ${id}`);

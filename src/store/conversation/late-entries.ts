@@ -31,8 +31,8 @@ export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script
   const gaps = yield* all(
     sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM texts_in(${keys}))
         UNION
-        SELECT g.* FROM texts_in(${parents}) p CROSS JOIN missing_parents g INDEXED BY missing_parents_late_idx
-          ON g.conversation_id = ${id} AND g.late_key = p.value
+        SELECT * FROM missing_parents INDEXED BY missing_parents_late_idx
+          WHERE conversation_id = ${id} AND late_key IN (SELECT value FROM texts_in(${parents}))
         UNION
         SELECT * FROM (SELECT * FROM missing_parents INDEXED BY missing_parents_late_idx
                        WHERE conversation_id = ${hasRoot ? id : nowhere} AND late_key IS NULL LIMIT 1)`,

@@ -28,24 +28,28 @@ export const createSearchIndex = (schema: string): SearchIndex => ({
   },
   *probe(corpus, terms, most) {
     const words = terms.map(onlyWord);
-    const rows = yield words.flatMap((word, at) =>
-      word === null ? [] : lookUp({ corpus, word }, { ...firstPage, at }),
+    const first = yield lookUpAll(
+      corpus,
+      words.flatMap((word) => word ?? []),
+      firstPage,
     );
-    const byTerm = Map.groupBy(rows, (row) => int(row, "at"));
+    const others = yield* idsOfTerms(
+      corpus,
+      terms.filter((_, at) => words[at] === null),
+    );
+    const known = Map.groupBy(first, (row) => int(row, "at"));
     const found: Ids[] = [];
-    for (const [at, term] of terms.entries()) {
-      const word = words[at] ?? null;
-      const known = byTerm.get(at) ?? [];
-      if (word !== null) found.push(yield* newestOf({ corpus, word }, most, highest, known));
-      else found.push((yield* idsOf(corpus, { conversations: [], all: [term], any: [] })).slice(0, most));
-    }
+    let [single, several] = [0, 0];
+    for (const word of words)
+      found.push(
+        word === null
+          ? (others[several++] ?? []).slice(0, most)
+          : yield* newestOf({ corpus, word }, most, highest, known.get(single++) ?? []),
+      );
     return found;
   },
   *vocabulary(prefix, most) {
-    const rows = yield lookUp(
-      { corpus: "messages", word: prefix, isPrefix: true },
-      { ...firstPage, limit: blocksOfVocabulary },
-    );
+    const rows = yield lookUpBeginning("messages", prefix, { ...firstPage, limit: blocksOfVocabulary });
     const words = new Set(rows.flatMap((row) => wordsIn(row, prefix).map(({ word }) => word)));
     return [...words].sort().slice(0, most);
   },
@@ -65,61 +69,87 @@ function onlyWord({ alternatives, prefix }: Term): string | null {
   return row?.length === 1 && rows.length === 0 && !prefix ? (row[0] ?? null) : null;
 }
 
-interface Wanted {
-  readonly corpus: CorpusName;
-  readonly word: string;
-  readonly isPrefix?: boolean;
-  /** All, if none is named. */
-  readonly among?: readonly number[];
-}
-
-/** A part of the table rows that have a word, newest block first. `at` comes back with each. */
+/** A part of the table rows that have a word, newest block first. */
 interface Page {
-  readonly at: number;
   /** Conversation and block. */
   readonly before: readonly [number, number];
   readonly limit: number;
+  /** All conversations, if none is named. */
+  readonly among?: readonly number[];
 }
 
 /** How many blocks are read at a time. A word that is everywhere needs one, a rare word needs all. */
 const blocksPerRead = 64;
 const blocksOfVocabulary = 512;
 const end = [2 ** 28, 0] as const;
-const firstPage: Page = { at: 0, before: end, limit: blocksPerRead };
-const everything: Page = { at: 0, before: end, limit: highest };
+const firstPage: Page = { before: end, limit: blocksPerRead };
+const everything: Page = { before: end, limit: highest };
 
-/** Two statements: for the table rows that words have for themselves, and for those that they share. */
-function lookUp(
-  { corpus, word, isPrefix = false, among = [] }: Wanted,
-  { at, before, limit }: Page,
-): readonly Statement[] {
-  const line = `\n${word}${isPrefix ? "" : " "}`;
-  const isShort = isPrefix && word.length === 1 && word < "\u{80}";
+/** The condition and the end of a statement that reads a page. */
+function pageOf(corpus: CorpusName, { before, limit, among = [] }: Page) {
   const inScope = among.length === 0 ? "" : "AND conversation_id IN (SELECT value FROM numbers_in(?))";
-  const select = (codes: string, isKey: string, given: readonly string[], part: number): Statement =>
+  return {
+    words: `AND corpus = '${corpus.charAt(0)}' ${inScope} AND (conversation_id, block) < (?, ?)
+      ORDER BY conversation_id DESC, block DESC LIMIT ?`,
+    values: [...(among.length === 0 ? [] : [JSON.stringify(among)]), ...before, limit],
+  };
+}
+
+/**
+ * Two statements, however many words: for the table rows that words have for themselves, and for those that they share.
+ * `at` of a row says which word it is of.
+ */
+function lookUpAll(corpus: CorpusName, words: readonly string[], page: Page): readonly Statement[] {
+  if (words.length === 0) return [];
+  const { words: isInPage, values } = pageOf(corpus, page);
+  const select = (part: number, given: string, codes: string, isWord: string, lists: readonly string[]): Statement =>
     statement(
-      `SELECT ${part} AS part, ? AS at, conversation_id, block, key, ${codes} AS codes FROM search_blocks
-       WHERE ${isKey} AND corpus = '${corpus.charAt(0)}' ${inScope} AND (conversation_id, block) < (?, ?)
-       ORDER BY conversation_id DESC, block DESC LIMIT ?`,
-      [at, ...given, ...(among.length === 0 ? [] : [among]), ...before, limit],
+      `SELECT ${part} AS part, word.n - 1 AS at, found.* FROM ${given} CROSS JOIN LATERAL (
+        SELECT conversation_id, block, key, ${codes} AS codes FROM search_blocks
+        WHERE key = word.key ${isWord} ${isInPage}) AS found`,
+      [...lists, ...values],
     );
-  const cut = `(SELECT string_agg(split_part(piece, chr(10), 1), '') FROM string_to_table(entries, ?) WITH ORDINALITY AS p (piece, n)
-    WHERE n > 1)`;
+  const listed = "string_to_table(?, chr(9))";
+  const cut = `(SELECT string_agg(split_part(piece, chr(10), 1), '')
+    FROM string_to_table(entries, word.line) WITH ORDINALITY AS cut (piece, n) WHERE n > 1)`;
+  const shared = `ROWS FROM (${listed}, ${listed}) WITH ORDINALITY AS word (key, line, n)`;
+  const [keys, lines] = [words.map(sharedKey), words.map((word) => `\n${word} `)];
+  return [
+    select(0, `${listed} WITH ORDINALITY AS word (key, n)`, "entries", "", [words.map(ownKey).join("\t")]),
+    select(1, shared, cut, "AND strpos(entries, word.line) > 0", [keys.join("\t"), lines.join("\t")]),
+  ];
+}
+
+/** The same for all words with this beginning; the rows have them with others. */
+function lookUpBeginning(corpus: CorpusName, beginning: string, page: Page): readonly Statement[] {
+  const { words: isInPage, values } = pageOf(corpus, page);
+  const select = (part: number, isKey: string, given: readonly string[]): Statement =>
+    statement(
+      `SELECT ${part} AS part, conversation_id, block, key, entries AS codes FROM search_blocks
+       WHERE ${isKey} ${isInPage}`,
+      [...given, ...values],
+    );
   const range = "key >= ? AND key < ?";
-  const own = isPrefix
-    ? select("entries", range, [ownKey(word), ownKey(`${word}\u{10ffff}`)], 0)
-    : select("entries", "key = ?", [ownKey(word)], 0);
-  if (!isPrefix) return [own, select(cut, "key = ? AND strpos(entries, ?) > 0", [line, sharedKey(word), line], 1)];
-  const keys = isShort ? [word, `${word}\u{10ffff}`] : [sharedKey(word)];
-  return [own, select("entries", `${isShort ? range : "key = ?"} AND strpos(entries, ?) > 0`, [...keys, line], 1)];
+  const after = `${beginning}\u{10ffff}`;
+  const isShort = beginning.length === 1 && beginning < "\u{80}";
+  const keys = isShort ? [beginning, after] : [sharedKey(beginning)];
+  return [
+    select(0, range, [ownKey(beginning), ownKey(after)]),
+    select(1, `${isShort ? range : "key = ?"} AND strpos(entries, ?) > 0`, [...keys, `\n${beginning}`]),
+  ];
+}
+
+interface Wanted {
+  readonly corpus: CorpusName;
+  readonly word: string;
 }
 
 /** The highest ids of one word; `known` are the rows of its first page. */
-function* newestOf(wanted: Wanted, most: number, below: number, known?: readonly Row[]): Script<Ids> {
+function* newestOf({ corpus, word }: Wanted, most: number, below: number, known?: readonly Row[]): Script<Ids> {
   const found: number[] = [];
   let rows = known;
   for (let before: Page["before"] = placeAfter(below); ;) {
-    rows ??= yield lookUp(wanted, { ...firstPage, before });
+    rows ??= yield lookUpAll(corpus, [word], { ...firstPage, before });
     const upTo = endOf(rows);
     const whole = rows.filter((row) => upTo === null || !isBefore(placeOf(row), upTo));
     for (const id of sorted(whole.flatMap((row) => idsIn(row)))) if (id < below) found.push(id);
@@ -153,30 +183,44 @@ const sorted = (ids: readonly number[]): Ids => [...new Set(ids)].sort((one, oth
 
 /** Rows that match, highest id first. */
 function* idsOf(corpus: CorpusName, { conversations, all: required, any }: Match): Script<Ids> {
-  let found: Ids | null = null;
-  for (const term of required) found = both(found, yield* idsOfTerm(corpus, term, conversations));
-  if (any.length === 0) return found ?? [];
-  let others: Ids = [];
-  for (const term of any) others = sorted([...others, ...(yield* idsOfTerm(corpus, term, conversations))]);
-  return both(found, others);
+  const ids = yield* idsOfTerms(corpus, [...required, ...any], conversations);
+  const needed = ids.slice(0, required.length);
+  const others = ids.slice(required.length);
+  if (any.length > 0) needed.push(sorted(others.flat()));
+  return together(needed);
 }
 
-/** Rows with all words of any of the alternatives. */
-function* idsOfTerm(corpus: CorpusName, term: Term, among: readonly number[]): Script<Ids> {
-  let found: Ids = [];
-  for (const words of term.alternatives) {
-    let together: Ids | null = null;
-    for (const [at, word] of words.entries()) {
-      const isPrefix = term.prefix && at === words.length - 1;
-      const rows = yield lookUp({ corpus, word, isPrefix, among }, everything);
-      const ids = isPrefix
-        ? rows.flatMap((row) => wordsIn(row, word).flatMap(({ codes }) => idsIn(row, codes)))
-        : rows.flatMap((row) => idsIn(row));
-      together = both(together, sorted(ids));
+/** For each term, the rows with all words of any of its alternatives. */
+function* idsOfTerms(corpus: CorpusName, terms: readonly Term[], among: readonly number[] = []): Script<Ids[]> {
+  const page = { ...everything, among };
+  const isBeginning = (term: Term, words: readonly string[], at: number): boolean =>
+    term.prefix && at === words.length - 1;
+  const whole = terms.flatMap((term) =>
+    term.alternatives.flatMap((words) => words.filter((_, at) => !isBeginning(term, words, at))),
+  );
+  const looked = [...new Set(whole)];
+  const rows = Map.groupBy(yield lookUpAll(corpus, looked, page), (row) => looked[int(row, "at")] ?? "");
+  const found: Ids[] = [];
+  for (const term of terms) {
+    const alternatives: Ids[] = [];
+    for (const words of term.alternatives) {
+      const each: Ids[] = [];
+      for (const [at, word] of words.entries())
+        each.push(
+          isBeginning(term, words, at)
+            ? yield* idsOfBeginning(corpus, word, page)
+            : sorted((rows.get(word) ?? []).flatMap((row) => idsIn(row))),
+        );
+      alternatives.push(together(each));
     }
-    found = found.length === 0 ? (together ?? []) : sorted([...found, ...(together ?? [])]);
+    found.push(alternatives.length === 1 ? (alternatives[0] ?? []) : sorted(alternatives.flat()));
   }
   return found;
+}
+
+function* idsOfBeginning(corpus: CorpusName, beginning: string, page: Page): Script<Ids> {
+  const rows = yield lookUpBeginning(corpus, beginning, page);
+  return sorted(rows.flatMap((row) => wordsIn(row, beginning).flatMap(({ codes }) => idsIn(row, codes))));
 }
 
 /** The words of a table row that begin with this, each with the places of its rows; some are there several times. */
@@ -189,8 +233,11 @@ function wordsIn(row: Row, prefix: string): readonly { readonly word: string; re
   });
 }
 
-function both(one: Ids | null, other: Ids): Ids {
-  if (one === null) return other;
-  const held = new Set(other);
-  return one.filter((id) => held.has(id));
+/** What all of these have; nothing, if there are none. */
+function together(lists: readonly Ids[]): Ids {
+  const [first = [], ...others] = lists;
+  return others.reduce((found, other) => {
+    const held = new Set(other);
+    return found.filter((id) => held.has(id));
+  }, first);
 }
