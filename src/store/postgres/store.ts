@@ -11,7 +11,6 @@ import { openTable } from "../content/table.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { offer, reads, rowSteps, writes } from "../operations.ts";
 import { noLeftovers, sql, type ScriptDeps } from "../script.ts";
-import type { SearchIndex } from "../search/indexing.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { search } from "../search/search.ts";
@@ -122,7 +121,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       await runner.settled();
       return await housekeeper.index(rowsMax);
     },
-    search: async (request, limits = {}) => await searchStore(files, index, request, limits),
+    search: async (request, limits = {}) => await searchStore(files, address.schema, request, limits),
     fileContent: async (id) => await fileContent(files, id),
     fileLines: async (id, range) => await fileLines(files, id, range),
     filePath: async (id) => await filePath(files, id),
@@ -150,14 +149,14 @@ const tableBytes = sql`SELECT sum(pg_total_relation_size(coalesce(part.relid, na
 
 async function searchStore(
   files: StoredFiles,
-  index: SearchIndex,
+  schema: string,
   request: SearchRequest,
   limits: SearchLimits,
 ): Promise<SearchResult> {
   throwIfCancelled(limits.signal);
   const nowMs = (): number => performance.now();
   const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
-  if (request.scope !== "files") return await files.read(() => search(index, request, deadline));
+  if (request.scope !== "files") return await files.read(() => search(createSearchIndex(schema), request, deadline));
   const candidates = await files.read(() => filesToSearch(request));
   return await searchFiles(request, deadline, candidates, (file) => files.content.read(file));
 }

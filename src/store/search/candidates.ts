@@ -66,6 +66,7 @@ export function* lookUp(
   const words = [...query.words, ...query.pieces];
   const isRestricted = scope.named.length + query.phrases.length > 0;
   const probed = yield* index.probe(name, words, probeRows);
+  if (isRestricted) yield* index.expect([name], words, scope.named);
   const from = yield* rowsFrom(probed.flatMap((newest) => (newest.length < probeRows ? [] : newest.slice(-1))));
   const probes = words.map((term, at): Probe => {
     const newest = probed[at] ?? [];

@@ -18,7 +18,9 @@ const nearestMax = 6;
 /** The terms to search for instead, by the term that was asked for. */
 export function* correctTerms(wanted: WordSearch, unknown: readonly Term[]): Script<ReadonlyMap<Term, Term>> {
   const corrected = new Map<Term, Term>();
-  for (const term of unknown.filter(isWord).slice(0, wordsMax)) {
+  const words = unknown.filter(isWord).slice(0, wordsMax);
+  yield* expect(wanted, words);
+  for (const term of words) {
     if (yield* isThere(wanted, term)) continue;
     const other = yield* otherTerm(wanted, term);
     if (other !== null) corrected.set(term, other);
@@ -48,6 +50,10 @@ function* otherTerm(wanted: WordSearch, term: Term): Script<Term | null> {
     .filter(({ steps }) => steps <= most)
     .sort((one, other) => one.steps - other.steps || other.word.length - one.word.length)
     .slice(0, nearestMax);
+  yield* expect(
+    wanted,
+    near.map(({ word }) => as([[word]])),
+  );
   for (const { word } of near) {
     const other = as([[word]]);
     // Stems of different words are often alike, so the words themselves are compared.
@@ -70,16 +76,28 @@ function* compound(
   as: (alternatives: Term["alternatives"]) => Term,
 ): Script<Term | null> {
   const word = folded(text);
-  for (let at = word.length - partMin; at >= partMin; at--) {
-    const second = stem(word.slice(at));
-    const firsts = [word.slice(0, at), ...(word.charAt(at - 1) === "s" ? [word.slice(0, at - 1)] : [])].map(stem);
-    for (const first of firsts) {
-      if (!(yield* isThere(wanted, as([[first]]))) || !(yield* isThere(wanted, as([[second]])))) continue;
-      return as([[first, second], [first], [second]]);
-    }
+  const places = Array.from(
+    { length: Math.max(0, word.length - 2 * partMin + 1) },
+    (_, at) => word.length - partMin - at,
+  );
+  const splits = places.flatMap((at) => {
+    const firsts = [word.slice(0, at), ...(word.charAt(at - 1) === "s" ? [word.slice(0, at - 1)] : [])];
+    return firsts.map((first) => [stem(first), stem(word.slice(at))] as const);
+  });
+  yield* expect(wanted, [as(splits.flat().map((part) => [part]))]);
+  for (const [first, second] of splits) {
+    if (!(yield* isThere(wanted, as([[first]]))) || !(yield* isThere(wanted, as([[second]])))) continue;
+    return as([[first, second], [first], [second]]);
   }
   return null;
 }
+
+const expect = ({ index, scope }: WordSearch, terms: readonly Term[]): Script<void> =>
+  index.expect(
+    scope.corpora.map(({ name }) => name),
+    terms,
+    scope.named,
+  );
 
 /** The newest row in reach that contains a term, as far as rows are indexed. */
 function* newestWith(

@@ -14,6 +14,12 @@ import { numbersPerConversation, type ConversationId, type MessageId } from "../
 
 /** Finds rows by their terms. Each database brings its own. */
 export interface SearchIndex {
+  /** Says which terms will be looked up next, so that a database behind a network is asked once. */
+  readonly expect: (
+    corpora: readonly CorpusName[],
+    terms: readonly Term[],
+    conversations: readonly number[],
+  ) => Script<void>;
   /** Ids of the rows that match. */
   readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
   /** The highest ids of rows that match, below a given one, highest first. */
