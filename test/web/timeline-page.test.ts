@@ -99,6 +99,17 @@ describe("the timeline of 100,000 messages", { skip: withoutBrowser }, () => {
     assert.ok((await shown()) < 50_000);
   });
 
+  it("lets go at once, whatever it was about to write into the address", async () => {
+    await open("?axis=messages&from=500&to=540");
+    for (let tried = 0; tried < 5; tried++) {
+      await visitor.page.mouse.click(box.x + box.width / 2, box.y + 40);
+      await visitor.go("#/changes");
+      await visitor.sees("History");
+      await visitor.go("#/timeline/1?axis=messages&from=500&to=540");
+      await visitor.until("document.querySelector('canvas')?.width > 300");
+    }
+  });
+
   it("selects what is dragged over, and zooms to it", async () => {
     await open("?axis=messages");
     await visitor.sees("All: 100,000");

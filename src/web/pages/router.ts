@@ -66,11 +66,17 @@ export const go = (address: string): void => {
   location.hash = address;
 };
 
-/** Takes the place of the current entry in the history: for what changes all the time, such as a camera. */
-export const replace = (address: string): void => history.replaceState(null, "", address);
-
 /** The place with the settings that the address has by now: it follows a view without the place being told. */
 export const placeNow = (place: Place): Place => ({
   ...place,
   settings: { ...place.settings, ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")) },
 });
+
+/**
+ * Takes the place of the current entry in the history: for what changes all the time, such as a camera. Who has left the
+ * view meanwhile is not brought back, even if the view does not know it yet.
+ */
+export function replace(place: Place, changed: Settings): void {
+  const { view, of } = parsePlace(location.hash);
+  if (view === place.view && of === place.of) history.replaceState(null, "", withSettings(placeNow(place), changed));
+}

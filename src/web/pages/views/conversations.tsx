@@ -21,7 +21,7 @@ export function ConversationsView() {
   const [limit, setLimit] = useState(perPage);
   const isHidden = place.settings["hidden"] === "true";
   const find = useStill(words, 120);
-  useEffect(() => replace(withSettings(place, { find })), [find]);
+  useEffect(() => replace(place, { find }), [find]);
   const asked = useRead(
     "conversations",
     { limit, ...(find === "" ? {} : { find }), ...(isHidden ? { hidden: true } : {}) },

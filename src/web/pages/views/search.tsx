@@ -9,7 +9,7 @@ import type { Found, Hit, Reads } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Choice, Empty, Field, Heading, IdLink, Select, sentence, Shown, useStill, When } from "../parts/ui.tsx";
-import { addressOf, replace, withSettings } from "../router.ts";
+import { addressOf, replace } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId, depthName, roleNames } from "../words.ts";
 
@@ -27,7 +27,7 @@ export function SearchView() {
   const change = (changed: Settings): void => setSettings({ ...settings, ...changed });
   const still = useStill(settings, 250);
   useEffect(() => setSettings(place.settings), [place]);
-  useEffect(() => replace(withSettings(place, still)), [still]);
+  useEffect(() => replace(place, still), [still]);
   const query = queryOf(still, limits[more] ?? 30);
   const asked = useRead("search", query, { keeps: true, live: false });
   useEffect(() => document.getElementById("words")?.focus(), []);

@@ -10,7 +10,7 @@ import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Amount, ShareBar, type Share } from "../parts/plot.tsx";
 import { Field, IdLink, Shown, useStill, When, sentence, type Typed } from "../parts/ui.tsx";
-import { addressOf, replace, withSettings } from "../router.ts";
+import { addressOf, replace } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
@@ -48,7 +48,7 @@ function Prompts({ conversation, first, last }: PromptsProps) {
   const still = useStill(number, 120);
   const move = (to: number): void => setNumber(Math.max(first ?? now, Math.min(now, to)));
   useEffect(() => {
-    if (still !== wanted) replace(withSettings(place, { prompt: still === now ? "now" : still }));
+    if (still !== wanted) replace(place, { prompt: still === now ? "now" : still });
   }, [still]);
   useKeys("What the model saw", [
     { keys: ["ArrowLeft", "p"], does: "previous prompt", run: () => move(number - 1) },
