@@ -67,7 +67,7 @@ describe("openclaw lcm", () => {
   it("reads what the gateway stores, with the plugin's settings and their source", async () => {
     const { json, stderr } = toJson(await lcm(0, "status", "--json"));
     assert.equal(stderr, "");
-    assert.equal(json.path, join(gateway.state, "lcm.db"));
+    assert.equal(json.path, gateway.database);
     assert.equal(json.messages, 6);
     assert.deepEqual(
       json.settings.map(({ key, value, source }: Json) => [key, value, source]),

@@ -15,7 +15,7 @@ import { text as textOf } from "node:stream/consumers";
 import { after } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import { freePort } from "../support/free-port.ts";
-import { hostBin } from "./install.ts";
+import { hostBin, serverVariable } from "./install.ts";
 import type { HostBin } from "./install.ts";
 import type { ModelServer } from "./model-server.ts";
 import { openLine } from "./rpc.ts";
@@ -33,6 +33,8 @@ export interface GatewayOptions {
   /** More of openclaw.json, by top-level key; replaces the default there. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** The URL of our database, which other gateways may use, too. Otherwise it is this gateway's own. */
+  readonly database?: string;
 }
 
 type Json = ReturnType<typeof JSON.parse>;
@@ -53,6 +55,8 @@ export interface Gateway {
   /** Its HOME, which contains the state directory `.openclaw`. */
   readonly home: string;
   readonly state: string;
+  /** Our database: its path, or its URL if it is on a server. */
+  readonly database: string;
   /** Sends a message to the agent, with a picture as a data URL if given, and waits for the answer. */
   turn(
     sessionKey: string,
@@ -128,6 +132,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   homes.push(home);
   const state = join(home, ".openclaw");
   const port = await freePort();
+  const database = first.database ?? ownDatabase(state);
   let options = first;
   let log = "";
   let logStart = 0;
@@ -139,7 +144,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   const run = (args: readonly string[]): ChildProcess => {
     const child = spawn(bin.node, [bin.openclaw, ...args], {
       cwd: home,
-      env: { ...environmentOf(bin, home), ...options.env },
+      env: { ...environmentOf(bin, home), ...databaseSetting(database), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true, // Its own process group, so that its children end with it.
     });
@@ -159,6 +164,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   const self: Gateway = {
     home,
     state,
+    database,
     async turn(sessionKey, text, { model, picture, timeoutMs = turnTimeoutMs } = {}) {
       const shown = { type: "image_url", image_url: { url: picture } };
       const content = picture === undefined ? text : [{ type: "text", text }, shown];
@@ -253,6 +259,15 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   writeConfig();
   return self;
 }
+
+const ownDatabase = (state: string): string => {
+  const server = process.env[serverVariable];
+  if (server === undefined) return join(state, "lcm.db");
+  return `${server}?schema=gateway_${process.pid}_${homes.length}`;
+};
+
+const databaseSetting = (database: string): Readonly<Record<string, string>> =>
+  database.startsWith("postgres:") ? { LCM_DATABASE_URL: database } : {};
 
 const agentOf = (sessionKey: string): string => /^agent:([^:]+):/.exec(sessionKey)?.[1] ?? "main";
 

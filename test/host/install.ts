@@ -10,6 +10,9 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameS
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** Names the server whose schemas the gateways of a run use instead of files, see run.ts. */
+export const serverVariable = "LCM_HOST_SERVER";
+
 export interface HostBin {
   /** The repository's own Node; OpenClaw accepts only 24 and 26. */
   readonly node: string;

@@ -1,25 +1,29 @@
 /**
  * Runs the tests against real hosts: `npm run test:host [-- [--keep] word …]`, all files or those whose name has a word.
  * The files of OpenClaw and Pi run by default; those of Claude Code, Codex and OpenCode, which are large, only by name
- * (`-- claude-code codex`). They run in their own namespaces: only loopback is reachable, what a host writes to /tmp stays
+ * (`-- claude-code codex`). `--postgres` has the gateways of OpenClaw share a server instead of a file each. They run in their own namespaces: only loopback is reachable, what a host writes to /tmp stays
  * private, and no process outlives the run. Where that is not allowed they run without. `--keep` keeps the hosts' homes
  * for inspection. `--soak` runs soak.ts instead, see docs/soak.md.
  */
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, globSync, mkdtempSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, globSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
+import { startPostgres } from "../support/postgres-server.ts";
 import { makeScratch } from "../support/scratch.ts";
-import { hostBin, hostNode, installHost, installPi, namedHosts } from "./install.ts";
+import { hostBin, hostNode, installHost, installPi, namedHosts, serverVariable } from "./install.ts";
 import { stagePlugin } from "./plugin.ts";
 
 /** A test file that takes longer hangs. */
 const fileTimeoutMs = 20 * 60_000;
+
+/** The files of OpenClaw that read what it stored through the store, wherever that is. */
+const onServer = ["children", "commands", "crash", "expand", "overflow", "reset", "switching", "turns", "two-gateways"];
 
 const unshareArgs = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 /**
@@ -62,6 +66,7 @@ function say(line: string): void {
 
 async function isolate(command: readonly string[], isKept: boolean): Promise<number> {
   const privateTmp = isKept ? mkdtempSync(join(tmpdir(), "lcm-host-")) : makeScratch("host");
+  chmodSync(privateTmp, 0o711); // A database server runs as another user if we are root.
   if (isKept) process.on("exit", () => say(`host: kept in ${privateTmp}`));
   const isolated = [...unshareArgs, "sh", "-c", enter, privateTmp];
   const isAllowed = spawnSync("unshare", [...isolated, "true"], { cwd: repository }).status === 0;
@@ -81,7 +86,8 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
 }
 
 function filesFor(words: readonly string[]): readonly string[] {
-  const wanted = words.filter((word) => word !== "--bench");
+  const named = words.filter((word) => !word.startsWith("--"));
+  const wanted = words.includes("--postgres") && named.length === 0 ? onServer : named;
   const isWanted = (file: string): boolean => wanted.length === 0 || wanted.some((word) => file.includes(word));
   const isNamed = (host: string): boolean => !(host in namedHosts) || wanted.some((word) => word.startsWith(host));
   return globSync(words.includes("--bench") ? "*.bench.ts" : "*.test.ts", { cwd: import.meta.dirname })
@@ -106,6 +112,10 @@ async function runTests(words: readonly string[]): Promise<boolean> {
   const isBench = words.includes("--bench");
   const files = filesFor(words);
   if (files.length === 0) say("host: no test file is named like that");
+  const isOnServer = words.includes("--postgres");
+  const database = isOnServer || files.includes("two-gateways.test.ts") ? await startPostgres() : null;
+  if (database !== null) process.env["LCM_TEST_POSTGRES"] = database.url;
+  if (database !== null && isOnServer) process.env[serverVariable] = database.url;
   const broken = new AbortController();
   for (const signal of stopSignals) process.once(signal, () => broken.abort());
   const { signal } = broken;
@@ -126,6 +136,7 @@ async function runTests(words: readonly string[]): Promise<boolean> {
   });
   const shown = new Set(["test:fail", "test:stderr", "test:stdout"]);
   for await (const text of events.filter(({ type }) => shown.has(type)).compose(new spec())) process.stderr.write(text);
+  await database?.stop();
   say(`${tests} tests in ${files.length} files against ${[...new Set(files.map(hostOf))].join(", ")}`);
   return isGood;
 }

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
 import type { Conversation } from "../../src/core/model/types.ts";
+import { openPostgres } from "../../src/store/postgres/store.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { flattened } from "../support/lossless.ts";
 import type { Gateway } from "./gateway.ts";
@@ -15,9 +15,11 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** Our database beside the running gateway, read-only. */
-export async function withStore<T>(gateway: Gateway, use: (lcm: Lcm) => Promise<T>): Promise<T> {
-  const store = await openSqlite({ path: join(gateway.state, "lcm.db"), readOnly: true });
+/** Our database beside the running gateway, to read. */
+export async function withStore<T>({ database }: Gateway, use: (lcm: Lcm) => Promise<T>): Promise<T> {
+  const store = database.startsWith("postgres:")
+    ? await openPostgres({ url: database, housekeeping: false, mustExist: true })
+    : await openSqlite({ path: database, readOnly: true });
   const lcm = createLcm({ store, clock: { now: () => new Date().toISOString() as Timestamp } });
   try {
     return await use(lcm);
@@ -26,7 +28,7 @@ export async function withStore<T>(gateway: Gateway, use: (lcm: Lcm) => Promise<
   }
 }
 
-export const hasStore = (gateway: Gateway): boolean => existsSync(join(gateway.state, "lcm.db"));
+export const hasStore = (gateway: Gateway): boolean => existsSync(gateway.database);
 
 /** The segments of a session, oldest first. */
 export async function segmentsOf(lcm: Lcm, sessionKey: string): Promise<readonly Conversation[]> {

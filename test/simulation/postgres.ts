@@ -56,7 +56,7 @@ async function lifeOn(machine: PostgresMachine, folder: string, deps: LifeDeps):
       );
       return `${killed.length} connections`;
     },
-    picture: async () => JSON.stringify(await machine.query(rows.join(" UNION ALL "))),
+    picture: async () => JSON.stringify(await machine.query(`${rows.join(" UNION ALL ")} ORDER BY name`)),
     breakOff: async (script) => await assert.rejects(runner.write(null, script), /broken off/),
     end: async () => await pool.end(),
   };

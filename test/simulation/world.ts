@@ -310,10 +310,8 @@ export async function createLife(simulated: SimulatedStore, seed: number, folder
         wasWhole = true;
       }),
     );
-    assert.ok(
-      (await database.picture()) === before,
-      `a ${name} interrupted after ${after} statements has left something behind`,
-    );
+    const left = differenceOf(before, await database.picture());
+    assert.equal(left, "", `a ${name} interrupted after ${after} statements has left something behind`);
     count(wasWhole ? "broken off before commit" : "broken off between statements");
     return `${name} after ${after} statements`;
   };
@@ -561,4 +559,12 @@ async function searchFor(
     `${mode} ${sort} search finds ${word}, said in ${key}; caveats ${JSON.stringify(caveats)}`,
   );
   return `${mode} ${sort} ${word}`;
+}
+
+/** Where two texts begin to differ, and a little of both; nothing if they are the same. */
+function differenceOf(one: string, other: string): string {
+  if (one === other) return "";
+  let at = 0;
+  while (one[at] === other[at]) at += 1;
+  return [one, other].map((text) => text.slice(Math.max(0, at - 300), at + 300)).join("\n→ ");
 }

@@ -12,22 +12,30 @@ import { isMessageRow, type Page, type ReadFrom } from "./transcript-pages.ts";
 
 /** The segment that the session continues in, unchanged; null if there is none yet. */
 export async function findActive(store: Store, place: TranscriptPlace): Promise<Conversation | null> {
-  const active = await activeOfKey(store, place);
-  return active === null || isOther(active, place.sessionId) ? null : active;
+  const { sessionKey, agentId, sessionId } = place;
+  const names = { sessionKey, agentId, includeHidden: true, limit: 1 } as const;
+  const [active = null] = await store.conversations({ ...names, active: true });
+  if (active === null || !isOther(active, sessionId)) return active;
+  // Hosts on several machines may share the database, with a session each under the same key.
+  const [own = null] = await store.conversations({ ...names, sessionId });
+  return own === null || own.hidden ? null : own;
 }
 
-async function activeOfKey(store: Store, { sessionKey, agentId }: TranscriptPlace): Promise<Conversation | null> {
-  const [active] = await store.conversations({ sessionKey, agentId, active: true, includeHidden: true, limit: 1 });
-  return active ?? null;
-}
-
-/** After a session was deleted, the host starts another one under the same key. */
-const isOther = (active: Conversation, sessionId: string): boolean =>
-  sessionId !== "" && active.sessionId !== sessionId && (active.hostCursor !== null || active.hidden);
+/**
+ * Whether another session of the key has it: one on another machine, or one that was deleted. What no host has written
+ * to yet (an import, a database of the older program) is there to be continued.
+ */
+const isOther = ({ sessionId, hostCursor, hidden, totals }: Conversation, own: string): boolean =>
+  own !== "" && sessionId !== own && (hostCursor !== null || hidden || totals.messages === 0);
 
 export async function openActive(store: Store, place: TranscriptPlace): Promise<Conversation> {
-  const active = await activeOfKey(store, place);
-  return active !== null && isOther(active, place.sessionId) ? await store.openSegment(place) : await store.open(place);
+  const { sessionKey, agentId, sessionId } = place;
+  const [active] = await store.conversations({ sessionKey, agentId, active: true, includeHidden: true, limit: 1 });
+  if (active !== undefined)
+    return isOther(active, sessionId) ? await store.openSegment(place) : await store.open(place);
+  const [nameless] = await store.conversations({ sessionId, includeHidden: true, limit: 1 });
+  // By its id: a session of the same key may be opened elsewhere just now.
+  return nameless === undefined ? await store.openSession(place) : await store.open(place);
 }
 
 /** All segments under the session's key, hidden ones included. */
@@ -57,13 +65,13 @@ export async function followCopy(
   readFrom: ReadFrom,
 ): Promise<Conversation | null> {
   const family = await familyOf(store, place);
-  const active = family.find((each) => each.active);
-  if (active === undefined || family.some(({ sessionId }) => sessionId === place.sessionId)) return null;
+  if (family.length === 0 || family.some(({ sessionId }) => sessionId === place.sessionId)) return null;
   const page = await readFrom(null);
   const first = page.kind === "page" ? page.events.map(({ event }) => event).find(isMessageRow) : undefined;
-  const own = family.filter(({ sessionId }) => sessionId === active.sessionId);
-  if (first === undefined || (await findHolder(store, own, first.id)) === null) return null;
-  for (const { id } of own) await store.setSession(id, place.sessionId);
+  const holder = first === undefined ? null : await findHolder(store, family, first.id);
+  if (holder === null) return null;
+  for (const { id, sessionId } of family)
+    if (sessionId === holder.sessionId) await store.setSession(id, place.sessionId);
   return await findActive(store, place);
 }
 
