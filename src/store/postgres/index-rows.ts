@@ -71,16 +71,33 @@ export function addEntries(corpus: CorpusName, entries: readonly Entry[]) {
 
 /** What the rows of one block add to each key. */
 function keysOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const found = new Map<string, { codes: string; last: number }>();
+  const add = (word: string, id: number, code: string): void => {
+    const known = found.get(word);
+    if (known === undefined) found.set(word, { codes: code, last: id });
+    else if (known.last !== id) {
+      known.codes += code;
+      known.last = id;
+    }
+  };
   for (const { id, terms } of entries) {
     const code = codeOf(id);
     const [, ...words] = terms.split(" ");
-    for (const word of new Set(words).add("")) found.set(word, (found.get(word) ?? "") + code);
+    for (const word of words) add(word, id, code);
+    add("", id, code);
   }
   const keys = new Map<string, string>();
-  for (const [word, codes] of found)
+  const shared = new Map<string, string[]>();
+  for (const [word, { codes }] of found) {
     if (word === "" || codes.length >= 2 * frequentMin) keys.set(ownKey(word), codes);
-    else keys.set(sharedKey(word), `${keys.get(sharedKey(word)) ?? ""}\n${word} ${codes}`);
+    else {
+      const key = sharedKey(word);
+      const lines = shared.get(key);
+      if (lines === undefined) shared.set(key, [`\n${word} ${codes}`]);
+      else lines.push(`\n${word} ${codes}`);
+    }
+  }
+  for (const [key, lines] of shared) keys.set(key, lines.join(""));
   return keys;
 }
 
