@@ -101,11 +101,10 @@ function pageOf(corpus: CorpusName, { before, limit, among }: Page) {
  */
 function lookUp(corpus: CorpusName, words: readonly string[], page: Page): readonly Statement[] {
   const { words: isInPage, values } = pageOf(corpus, page);
-  const select = (part: number, given: string, codes: string, isWord: string, lists: readonly string[]): Statement =>
+  const select = (lists: readonly string[], given: string, codes: string, isWord = "key = word.key"): Statement =>
     statement(
-      `SELECT ${part} AS part, word.n - 1 AS at, found.* FROM ${given} CROSS JOIN LATERAL (
-        SELECT conversation_id, block, ${codes} AS codes FROM search_blocks
-        WHERE key = word.key ${isWord} ${isInPage}) AS found`,
+      `SELECT ${lists.length - 1} AS part, word.n - 1 AS at, found.* FROM ${given} CROSS JOIN LATERAL (
+        SELECT conversation_id, block, ${codes} AS codes FROM search_blocks WHERE ${isWord} ${isInPage}) AS found`,
       [...lists, ...values],
     );
   const listed = "string_to_table(?, chr(9))";
@@ -114,8 +113,8 @@ function lookUp(corpus: CorpusName, words: readonly string[], page: Page): reado
   const shared = `ROWS FROM (${listed}, ${listed}) WITH ORDINALITY AS word (key, line, n)`;
   const [keys, lines] = [words.map(sharedKey), words.map((word) => `\n${word} `)];
   return [
-    select(0, `${listed} WITH ORDINALITY AS word (key, n)`, "entries", "", [words.map(ownKey).join("\t")]),
-    select(1, shared, cut, "AND strpos(entries, word.line) > 0", [keys.join("\t"), lines.join("\t")]),
+    select([words.map(ownKey).join("\t")], `${listed} WITH ORDINALITY AS word (key, n)`, "entries"),
+    select([keys.join("\t"), lines.join("\t")], shared, cut, "key = word.key AND strpos(entries, word.line) > 0"),
   ];
 }
 
