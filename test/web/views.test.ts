@@ -10,6 +10,7 @@ import { makeRecordedTalk } from "../support/recorded-prompts.ts";
 import { portOver } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
+import { nameOfView, seesView, views } from "./stories.ts";
 
 describe("the explorer", { skip: withoutBrowser }, () => {
   let demo: Visitor;
@@ -23,41 +24,8 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     talk = await visit(await startExplorer(portOver(join(folder, "talk.db"), { readOnly: true })));
   });
 
-  /** Each view by what it must show. */
-  const views: readonly (readonly [address: string, sees: string | RegExp, of?: "talk"])[] = [
-    ["#/", /1 conversation[^]*Three customers[^]*1,487[^]*healthy/],
-    ["#/timeline/1", /All: 1,487 messages, 2026-09-07 – 2026-10-11[^]*in the prompt/],
-    ["#/timeline/1?focus=msg_1-10", /msg_1-10[^]*Three orders, one charge too many/],
-    ["#/messages/1?at=700", /msg_1-692[^]*msg_1-700[^]*Theo\s+Football/],
-    ["#/message/msg_1-2", /assistant[^]*75 tokens[^]*Good morning. I'll look at the payment worker's log[^]*shell/],
-    ["#/summary/sum_000000016a99b44c", /extracted without a model[^]*Made from 10 summaries[^]*sum_000000013c6ef362/],
-    ["#/summary/sum_000000013c6ef362", /Made from 154 messages[^]*msg_1-1\b/],
-    ["#/file/file_0000000161c8864f", /file_0000000161c8864f/],
-    ["#/seen/1", /prompt 2 of 2[^]*7,627 tokens[^]*fresh tail\s+5,069[^]*folded into sum_000000016a99b44c[^]*34 items/],
-    ["#/seen/1?prompt=now", /would be sent now[^]*budget/],
-    ["#/when/msg_1-3", /peanut allergy[^]*does not show it itself[^]*in view only as part of a summary/, "talk"],
-    ["#/search?q=passport", /15 matches[^]*It runs out 3 December 2026/],
-    ["#/health", /conversations[^]*1,487[^]*Healthy/],
-    ["#/health/1", /11 summaries were extracted without a model/],
-    ["#/cost/1", /same bytes as before[^]*Tokens per prompt[^]*Growth/],
-    ["#/cost/1", /read from cache\s+13%[^]*Read from the provider’s cache/, "talk"],
-    ["#/changes", "Nothing was changed yet."],
-    ["#/changes/1", /Compact[^]*Transplant/],
-  ];
-
-  for (const [address, sees, of] of views)
-    it(`shows ${of ?? "the demo"} at ${address}, for everybody`, async () => {
-      const visitor = of === "talk" ? talk : demo;
-      await visitor.go(address);
-      await visitor.sees(sees);
-      await visitor.until(`document.querySelector(".loading") === null`);
-      assert.deepEqual(await visitor.barriers(), []);
-      await visitor.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
-      assert.deepEqual(await visitor.barriers("color-contrast"), [], "in the dark");
-      await visitor.page.emulateMediaFeatures([]);
-      assert.deepEqual(visitor.troubles(), []);
-      assert.match(await visitor.page.title(), /· lossless-claw$/);
-    });
+  for (const story of views)
+    it(`shows ${nameOfView(story)}`, async () => await seesView(story[2] === "talk" ? talk : demo, story));
 
   it("filters conversations as one types, and says when none matches", async () => {
     await demo.go("#/");
