@@ -7,12 +7,12 @@ import { openPostgres } from "../../src/store/postgres/store.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 
 interface Choices {
-  readonly hex16: () => string;
+  readonly hex16?: () => string;
   readonly now?: () => Timestamp;
 }
 
 /** `where` is a path or a URL. Nothing is indexed between calls. */
-export async function openNew(where: string, choices: Choices): Promise<Store> {
+export async function openNew(where: string, choices: Choices = {}): Promise<Store> {
   const options = { ...choices, housekeeping: false };
   return await (isPostgresUrl(where)
     ? openPostgres({ ...options, url: where })

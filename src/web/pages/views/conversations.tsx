@@ -284,7 +284,7 @@ function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
         class="quiet small"
         disabled={isBusy}
         onClick={start}
-        aria-label={`Check conversation ${id}`}
+        aria-label={`${isBusy ? "checking …" : "check"} conversation ${id}`}
       >
         {isBusy ? "checking …" : "check"}
       </button>
