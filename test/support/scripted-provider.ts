@@ -34,7 +34,9 @@ export type Step =
       /** Sent only once this many requests have arrived. */
       readonly afterAsked?: number;
     }
-  | { readonly kind: "body"; readonly status: number; readonly body: string | ((asked: Asked["body"]) => string) }
+  | { readonly kind: "body"; readonly status: number; readonly body: string }
+  /** Embeds each text, in the format of OpenAI. */
+  | { readonly kind: "vectors"; readonly of: (text: string) => Iterable<number> }
   /** Answers without an end, until the connection is closed. */
   | { readonly kind: "endless"; readonly status: number }
   /** Accepts the request and never answers. */
@@ -117,7 +119,11 @@ function perform(step: Step | undefined, asked: Asked, response: ServerResponse,
       return send(step.status, JSON.stringify({ type: "error", error }), step.headers);
     }
     case "body":
-      return send(step.status, typeof step.body === "string" ? step.body : step.body(asked.body));
+      return send(step.status, step.body);
+    case "vectors": {
+      const texts = asked.body["input"] as readonly string[];
+      return send(200, JSON.stringify({ data: texts.map((text) => ({ embedding: [...step.of(text)] })) }));
+    }
     case "endless":
       response.writeHead(step.status, { "content-type": "application/json" });
       Readable.from(spaces()).pipe(response);

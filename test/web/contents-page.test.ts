@@ -14,7 +14,7 @@ import { withoutBrowser } from "../support/platform.ts";
 import { portOver } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { vectorOf } from "../support/scripted-embedder.ts";
-import { startScriptedProvider } from "../support/scripted-provider.ts";
+import { startScriptedProvider, type ScriptedProvider } from "../support/scripted-provider.ts";
 import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
 
 const pictureOf = (size: number): string => pictureBytes(size).toString("base64");
@@ -36,20 +36,12 @@ const talk: readonly HostMessage[] = ["my vehicle needs oil", "rain over the har
 
 describe("what conversations hold", { skip: withoutBrowser }, () => {
   let visitor: Visitor;
-  let isAnswering = true;
-  let close = async (): Promise<void> => {};
-  after(async () => await close());
+  let provider: ScriptedProvider;
+  after(async () => await provider.close());
   before(async () => {
-    const provider = await startScriptedProvider();
-    close = provider.close;
+    provider = await startScriptedProvider();
     const same = new Map([["vehicle", "car"]]);
-    const vectors = ({ input }: Readonly<Record<string, unknown>>): string =>
-      JSON.stringify({ data: (input as readonly string[]).map((text) => ({ embedding: [...vectorOf(text, same)] })) });
-    provider.play({
-      kind: "body",
-      status: 200,
-      body: (asked) => (isAnswering ? vectors(asked) : JSON.stringify({ error: { message: "out of order" } })),
-    });
+    provider.play({ kind: "vectors", of: (text) => vectorOf(text, same) });
     const env = {
       LCM_EMBEDDER: "openai:small",
       LCM_EMBEDDER_BASE_URL: `${provider.url}/v1`,
@@ -122,7 +114,7 @@ describe("what conversations hold", { skip: withoutBrowser }, () => {
     await visitor.fill("Words, or what it is about", "car");
     await visitor.sees(/No match contains "car"[^]*my vehicle needs oil[^]*rain over/);
     assert.deepEqual(await visitor.barriers(), []);
-    isAnswering = false;
+    provider.play({ kind: "body", status: 200, body: "{}" });
     await visitor.fill("Words, or what it is about", "car oil");
     await visitor.sees(/1 match\b[^]*Searched by words alone: openai:small[^]*my vehicle needs oil/);
     assert.deepEqual(visitor.troubles(), []);
