@@ -8,7 +8,6 @@ import type { ConversationId, MessageId, SummaryId } from "../core/model/types.t
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { idsOf, itemName, itemsOf, itemText, rangeOf, reservations } from "../format/context.ts";
 import { viewSentence } from "../format/seen.ts";
-import { statsLines } from "../format/stats.ts";
 import { changesTo } from "../operator/prompts.ts";
 import { blocksIn } from "./blocks.ts";
 import type { InView, ItemText, PromptItem, PromptReading, PromptsPage, Stats } from "./contract.ts";
@@ -127,6 +126,5 @@ export async function readStats(
     ),
     calls: from === null ? [] : await store.summaryCalls(conversation, from),
     pace: paceOf(await store.pace(conversation, paceMarks)),
-    lines: statsLines(stats),
   };
 }

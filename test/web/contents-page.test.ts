@@ -92,6 +92,18 @@ describe("what conversations hold", { skip: withoutBrowser }, () => {
     await visitor.until(`${segments} === 0`);
   });
 
+  it("orders conversations by how much they grew in a week, and by their messages", async () => {
+    await visitor.go("#/");
+    await visitor.sees(/\+3[^]*\+4|\+4[^]*\+3/);
+    const order = `[...document.querySelectorAll(".conversation-name")].map(({ hash }) => hash.split("/").at(-1)).join("")`;
+    await visitor.until(`${order} === "321"`);
+    await visitor.choose("Order", "growth");
+    await visitor.until(`${order} === "213"`);
+    assert.match(await visitor.address(), /order=growth/);
+    await visitor.choose("Order", "messages");
+    await visitor.until(`${order} === "213"`);
+  });
+
   it("shows pictures whichever host wrote them, and those that were moved to files", async () => {
     const widths = `[...document.querySelectorAll("main img.picture")].map((each) => each.naturalWidth).join()`;
     for (const [number, sizes] of [

@@ -98,6 +98,27 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     demo.troubles();
   });
 
+  it("opens a hit unfolded where its words are together, and marks them", async () => {
+    await demo.go("#/search?q=drift monitor clock&roles=tool");
+    await demo.sees(/\d+ match/);
+    await demo.press("Enter");
+    await demo.until(`document.activeElement?.classList.contains("hit-link")`);
+    const words = (await demo.page.evaluate(
+      `[...document.activeElement.querySelectorAll("mark")].map((mark) => mark.textContent)`,
+    )) as readonly string[];
+    assert.ok(words.length > 0);
+    await demo.press("Enter");
+    await demo.until(`CSS.highlights.get("found")?.size >= ${new Set(words).size}`);
+    const seen = `[...CSS.highlights.get("found")].some((range) => {
+      const { top, bottom } = range.getBoundingClientRect();
+      return bottom > top && top >= 0 && bottom <= innerHeight;
+    })`;
+    await demo.until(seen);
+    assert.match(await demo.address(), /mark=/);
+    await demo.go("#/message/msg_1-10");
+    await demo.until(`!CSS.highlights.has("found")`);
+  });
+
   it("steps through prompts with keys, and says what changed", async () => {
     await talk.go("#/seen/1?prompt=9");
     await talk.sees(/prompt 9 of 20[^]*folded into sum_0000000100000001/);
@@ -141,6 +162,33 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     await demo.sees("Check everything");
     await demo.press("2");
     await demo.sees("What are you looking for?");
+  });
+
+  it("goes from view to view of a conversation, and from fields to what they found, by keys", async () => {
+    await demo.go("#/timeline/1");
+    await demo.sees("All: 1,487 messages");
+    for (const [key, sees] of [
+      ["S", "prompt 2 of 2"],
+      ["O", "Tokens per prompt"],
+      ["M", /1,448–1,487 of 1,487/],
+      ["C", "Nothing was changed yet."],
+      ["F", "What are you looking for?"],
+    ] as const) {
+      await demo.press(key);
+      await demo.sees(sees);
+    }
+    await demo.page.keyboard.type("passport");
+    await demo.sees(/\d+ matches/);
+    await demo.press("ArrowDown", "ArrowDown");
+    await demo.until(`document.activeElement === document.querySelectorAll(".hit a.hit-link")[1]`);
+    await demo.press("1");
+    await demo.sees("1,487");
+    await demo.press("f");
+    await demo.press("Enter");
+    await demo.until(`document.activeElement?.classList.contains("conversation-name")`);
+    await demo.press("f");
+    await demo.press("Escape");
+    await demo.until(`document.activeElement === document.body`);
   });
 
   it("begins each view at its heading, and skips to the content", async () => {

@@ -88,8 +88,6 @@ export interface Stats {
   readonly calls: readonly SummaryCall[];
   /** How the conversation grew. */
   readonly pace: Pace;
-  /** The sums in sentences. */
-  readonly lines: readonly string[];
 }
 
 export interface Status {

@@ -191,7 +191,7 @@ function GoTo() {
         type="text"
         aria-label="Go to an id, such as msg_1-42, a summary, a file or a prompt"
         aria-invalid={problem !== null}
-        placeholder="msg_1-42, sum_…"
+        placeholder="Go to an id …"
         autocomplete="off"
         spellcheck={false}
         value={id}

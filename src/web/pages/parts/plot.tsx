@@ -132,6 +132,10 @@ export function activityCounts(pace: readonly (readonly [number, number])[], cel
   return counts;
 }
 
+/** How many came after a time: exact where each has a point, otherwise to the point before. */
+export const countSince = (pace: readonly (readonly [number, number])[], fromMs: number): number =>
+  (pace.at(-1)?.[0] ?? 0) - (pace.findLast(([, ms]) => ms < fromMs)?.[0] ?? (pace[0]?.[0] ?? 1) - 1);
+
 /** An amount beside its number, as a share of the largest. */
 export const Amount = ({ share }: { readonly share: number }) => (
   <span class="amount" aria-hidden="true">

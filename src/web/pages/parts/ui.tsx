@@ -79,6 +79,16 @@ export const FailureNote = ({ failure: { message, hint }, again }: FailureProps)
 export const sentence = (words: string): string =>
   words === "" ? "" : words.charAt(0).toUpperCase() + words.slice(1) + (/[.!?…:]$/.test(words) ? "" : ".");
 
+/** A sentence about what is shown; commands in it are code. */
+export const Note = ({ words, children }: { readonly words: string; readonly children?: ComponentChildren }) => (
+  <p class="note">
+    {sentence(words)
+      .split("`")
+      .map((piece, at) => (at % 2 === 1 ? <code key={at}>{piece}</code> : piece))}
+    {children}
+  </p>
+);
+
 interface ShownProps<T> {
   readonly asked: Asked<T>;
   readonly what: string;

@@ -5,7 +5,9 @@ import { useMemo, useState } from "preact/hooks";
 import { formatCount } from "../../../core/base/format.ts";
 import type { Json } from "../../../core/base/json.ts";
 import type { Block } from "../../contract.ts";
+import { soughtIn } from "../parts/found.ts";
 import { IdLink, Linked } from "../parts/ui.tsx";
+import { useAround } from "../session.ts";
 import { highlight } from "./highlight.ts";
 import { parseMarkdown, type Inline, type Node } from "./markdown.ts";
 import { gridOf } from "./tables.ts";
@@ -14,23 +16,28 @@ import { gridOf } from "./tables.ts";
 const charactersShown = 12_000;
 
 export function Markdown({ text }: { readonly text: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > charactersShown && !isWhole;
-  const shown = isLong ? text.slice(0, charactersShown) : text;
+  const { shown, rest } = useBeginning(text);
   const nodes = useMemo(() => parseMarkdown(shown), [shown]);
   return (
     <div class="markdown" dir="auto">
       <Nodes nodes={nodes} />
-      {isLong && <ShowRest left={text.length - charactersShown} onClick={() => setWhole(true)} />}
+      {rest}
     </div>
   );
 }
 
-const ShowRest = ({ left, onClick }: { readonly left: number; readonly onClick: () => void }) => (
-  <button type="button" onClick={onClick}>
-    Show {formatCount(left)} more characters
-  </button>
-);
+/** All of it at once if what is sought is in the rest. */
+function useBeginning(text: string) {
+  const { place } = useAround();
+  const [isWhole, setWhole] = useState(() => soughtIn(place).some((word) => text.includes(word, charactersShown)));
+  if (isWhole || text.length <= charactersShown) return { shown: text, rest: null };
+  const rest = (
+    <button type="button" onClick={() => setWhole(true)}>
+      Show {formatCount(text.length - charactersShown)} more characters
+    </button>
+  );
+  return { shown: text.slice(0, charactersShown), rest };
+}
 
 const Nodes = ({ nodes }: { readonly nodes: readonly Node[] }) => (
   <>
@@ -132,9 +139,7 @@ function InlineView({ node }: { readonly node: Inline }) {
 }
 
 export function Code({ text, language }: { readonly text: string; readonly language: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > charactersShown && !isWhole;
-  const shown = isLong ? text.slice(0, charactersShown) : text;
+  const { shown, rest } = useBeginning(text);
   const pieces = useMemo(() => highlight(shown, language), [shown, language]);
   return (
     <div class="code">
@@ -151,7 +156,7 @@ export function Code({ text, language }: { readonly text: string; readonly langu
           )}
         </code>
       </pre>
-      {isLong && <ShowRest left={text.length - charactersShown} onClick={() => setWhole(true)} />}
+      {rest}
     </div>
   );
 }
@@ -220,7 +225,7 @@ function BlockView({ block }: { readonly block: Block }) {
         <details class={block.isFailed ? "block failed" : "block"} open={block.text.length < 600}>
           <summary>
             <span aria-hidden="true">←</span> result{block.name === null ? "" : " of "}
-            {block.name !== null && <strong>{block.name}</strong>}
+            {block.name !== null && <strong>{block.name}</strong>}{" "}
             {block.isFailed && <span class="badge bad">failed</span>} <span class="soft">{opening(block.text)}</span>
           </summary>
           <ResultView text={block.text} />

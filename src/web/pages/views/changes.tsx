@@ -108,7 +108,7 @@ function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
 
 const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Changes">
-    <table>
+    <table class="stacked">
       <thead>
         <tr>
           <th scope="col" class="number">
@@ -130,16 +130,24 @@ const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
             <td class="nowrap">
               <When at={row.at} />
             </td>
-            <td>{row.operation}</td>
+            <td>
+              <a href={addressOf("change", row.change)}>{row.operation}</a>
+            </td>
             <td>
               {row.conversations.length > 3
                 ? plural(row.conversations.length, "conversation")
-                : row.conversations.map((id) => `#${id}`).join(", ")}
+                : row.conversations.map((id) => (
+                    <a key={id} href={addressOf("timeline", id)}>
+                      #{id}{" "}
+                    </a>
+                  ))}
             </td>
             <td>
               <Linked text={row.what} />
             </td>
-            <td>{stateWords(row)}</td>
+            <td>
+              {stateWords(row)} {row.state !== "for good" && <UndoButton change={row} />}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -187,8 +195,10 @@ export function ChangeView() {
             {change.steps.map((step, at) => (
               <section key={at} class="step">
                 <h2>
-                  {addressOfId(step.subject) !== null && <IdLink id={step.subject} />}{" "}
-                  <span class="soft">{step.what}</span>
+                  {addressOfId(step.subject) !== null && !step.what.includes(step.subject) && (
+                    <IdLink id={step.subject} />
+                  )}{" "}
+                  <Linked text={step.what} />
                 </h2>
                 {step.texts !== null && (
                   <SideBySide lines={diffOf(step.texts.before, step.texts.after)} oldTitle="before" newTitle="after" />

@@ -1,14 +1,14 @@
 /** Cost: how prompts grew, how much of each was in a cache, and what writing summaries took, as plots. */
 
 import { useState } from "preact/hooks";
-import { formatCount } from "../../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import { dayMs, msToTimestamp, timestampToMs } from "../../../core/base/time.ts";
 import type { PromptCost } from "../../../core/seen/stats.ts";
 import { stretchesOf } from "../../../format/stats.ts";
 import type { Stats } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { BarPlot, type Bar } from "../parts/plot.tsx";
-import { Choice, Empty, sentence, Shown, When } from "../parts/ui.tsx";
+import { Choice, Empty, Shown, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { clock, percent, short } from "../words.ts";
@@ -52,22 +52,11 @@ export function CostView() {
 
 const barsMax = 90;
 
-function Plots({
-  stats: { stats, compactions, calls, pace, lines },
-  of,
-}: {
-  readonly stats: Stats;
-  readonly of: number;
-}) {
+function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly stats: Stats; readonly of: number }) {
   const stretches = stretchesOf(stats.prompts, barsMax);
   return (
     <>
       <Figures stats={stats} />
-      <ul class="plain">
-        {lines.map((line) => (
-          <li key={line}>{sentence(line)}</li>
-        ))}
-      </ul>
       {stretches.length === 0 ? (
         <Empty title="No prompts were recorded in this period." />
       ) : (
@@ -76,7 +65,11 @@ function Plots({
             title="Tokens per prompt"
             bars={stretches.map((some) => barOf(some, of, tokensIn(some)))}
             format={short}
-          />
+          >
+            <p class="soft small">
+              A mark below a bar: a fold, an eviction or a rewrite changed a prompt before its end.
+            </p>
+          </BarPlot>
           <BarPlot
             title="Same bytes as the prompt before"
             bars={stretches.map((some) => barOf(some, of, sharedIn(some)))}
@@ -84,10 +77,7 @@ function Plots({
             most={1}
             marked="changed before its end"
           >
-            <p class="soft small">
-              What a provider can read from its cache. A mark below: a fold, an eviction or a rewrite changed a prompt
-              before its end.
-            </p>
+            <p class="soft small">What a provider can read from its cache.</p>
           </BarPlot>
           {stats.counted > 0 && (
             <BarPlot
@@ -109,10 +99,11 @@ function Plots({
 }
 
 function Figures({ stats }: { readonly stats: Stats["stats"] }) {
-  const { prompts, bytes, shared, counted, cached, calls, inputTokens, outputTokens } = stats;
+  const { prompts, bytes, shared, changes, lost, counted, cached, calls, inputTokens, outputTokens } = stats;
   const figures = [
     ["prompts", formatCount(prompts.length)],
     ["same bytes as before", bytes === 0 ? "–" : percent(shared / bytes)],
+    ["sent anew", changes === 0 ? "–" : `${formatBytes(lost)} in ${plural(changes, "prompt")}`],
     ["read from cache", counted === 0 ? "not told" : percent(cached / counted)],
     ["calls for summaries", formatCount(calls)],
     ["their tokens", `${short(inputTokens)} in, ${short(outputTokens)} out`],

@@ -9,6 +9,7 @@ import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Empty, IdLink, Shown, When } from "../parts/ui.tsx";
 import { PinButton } from "../parts/change-buttons.tsx";
+import { useFound } from "../parts/found.ts";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
@@ -40,6 +41,7 @@ export function MessageView() {
 
 function MessageReader({ message }: { readonly message: MessageReading }) {
   const { id, conversation, name, role, at, tokens, coveredBy, prompt, before, after } = message;
+  useFound(true);
   return (
     <OfConversation conversation={conversation} name={name} view="messages" part={messageName(id)}>
       <article class={`message role-${role}`} aria-label={`${roleNames[role]}, ${messageName(id)}`}>
@@ -85,7 +87,7 @@ function MessageReader({ message }: { readonly message: MessageReading }) {
             </li>
           ))}
           <li>
-            Key <code>{message.key}</code>
+            The host knows it as <code>{message.key}</code>
           </li>
         </ul>
         <PinButton message={message} />
@@ -199,7 +201,7 @@ export function MessageRow({
           {messageName(id)}
         </a>
         <span class="soft small nowrap">
-          <When at={at} /> · {formatCount(tokens)}
+          <When at={at} /> · {plural(tokens, "token")}
         </span>
         {aside !== null && <span class="badge">{aside}</span>}
       </div>
@@ -208,11 +210,17 @@ export function MessageRow({
   );
 }
 
-export function MessageBody({ id }: { readonly id: MessageId }) {
-  const asked = useRead("message", { id }, { live: false });
+/** `isPinnable`: with the button that keeps it in every prompt. */
+export function MessageBody({ id, isPinnable = false }: { readonly id: MessageId; readonly isPinnable?: boolean }) {
+  const asked = useRead("message", { id }, { live: isPinnable });
   return (
     <Shown asked={asked} what={messageName(id)}>
-      {({ blocks }) => <Blocks blocks={blocks} />}
+      {(message) => (
+        <>
+          <Blocks blocks={message.blocks} />
+          {isPinnable && <PinButton message={message} />}
+        </>
+      )}
     </Shown>
   );
 }
@@ -226,6 +234,7 @@ export function FileView() {
   const asked = useRead("file", { id, ...(line > 1 ? { fromLine: line } : {}) }, { live: false });
   const conversation = asked.value?.file.conversation ?? null;
   const name = useName(conversation);
+  useFound(asked.value !== null);
   return (
     <Shown asked={asked} what={id}>
       {({ file, message, text, picture }) => (

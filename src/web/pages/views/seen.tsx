@@ -9,7 +9,7 @@ import type { PromptItem, PromptReading } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Amount, ShareBar, type Share } from "../parts/plot.tsx";
-import { Field, IdLink, Shown, useStill, When, sentence, type Typed } from "../parts/ui.tsx";
+import { Field, IdLink, Note, Shown, useStill, When, type Typed } from "../parts/ui.tsx";
 import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
@@ -144,10 +144,15 @@ function Prompt({ prompt, budget }: PromptProps) {
       )}
       <ShareBar shares={sharesOf(prompt)} label="what the prompt is made of" format={formatCount} />
       {notes.map((note) => (
-        <p class="note" key={note}>
-          {sentence(note)}
-        </p>
+        <Note key={note} words={note} />
       ))}
+      {record !== null && (
+        <p>
+          <a href={addressOf("timeline", conversation, { prompt: record.number })}>
+            Show on the timeline what it held and what it left out
+          </a>
+        </p>
+      )}
       {changes !== null && <Changes prompt={prompt} />}
       {record !== null && (
         <p class="soft">

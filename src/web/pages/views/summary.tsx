@@ -7,6 +7,7 @@ import type { SummaryId } from "../../../core/model/types.ts";
 import type { Block, SourcesPage, SummaryReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
+import { useFound } from "../parts/found.ts";
 import { SummaryButtons } from "../parts/change-buttons.tsx";
 import { FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
@@ -31,6 +32,7 @@ type Source = SourcesPage["sources"][number];
 
 function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
   const { id, conversation, name, depth, above, range, revision } = summary;
+  useFound(true);
   const [focus, setFocus] = useState<readonly number[]>([]);
   const sources = useSources(id, revision);
   const texts = useMemo(() => sources.sources.map(textOfSource), [sources.sources]);
@@ -217,7 +219,7 @@ function SourceItem({ source, at, isFocused, isFirst }: SourceProps) {
         <IdLink id={isMessage ? source.message.id : source.summary.id} />
         <span class="soft small">
           {isMessage ? <When at={source.message.at} /> : span(source.summary.earliestAt, source.summary.latestAt)} ·{" "}
-          {formatCount(isMessage ? source.message.tokens : source.summary.tokens)}
+          {plural(isMessage ? source.message.tokens : source.summary.tokens, "token")}
         </span>
       </header>
       {isMessage ? <Blocks blocks={source.blocks} /> : <Markdown text={source.text} />}

@@ -61,7 +61,7 @@ function InView({ conversation, id }: Props) {
       </p>
       {typeof id === "number" && (
         <div class="excerpt">
-          <MessageBody id={id} />
+          <MessageBody id={id} isPinnable />
         </div>
       )}
       <Shown asked={asked} what="recorded prompts">
@@ -116,7 +116,7 @@ function Spans({ spans, conversation }: SpansProps) {
           />
         ))}
       </div>
-      <table>
+      <table class="stacked">
         <thead>
           <tr>
             <th scope="col">from</th>
@@ -130,14 +130,15 @@ function Spans({ spans, conversation }: SpansProps) {
         <tbody>
           {spans.map(({ view, by, from, to, prompts }, at) => (
             <tr key={at}>
-              <td>
-                <a href={addressOf("seen", conversation, { prompt: from.number })}>#{from.number}</a>{" "}
-                <When at={from.at} />
+              {[from, to].map(({ number, at: time }, end) => (
+                <td key={end}>
+                  <a href={addressOf("seen", conversation, { prompt: number })}>#{number}</a> <When at={time} />
+                </td>
+              ))}
+              <td class="number">
+                {prompts}
+                <span class="phone-only"> prompts</span>
               </td>
-              <td>
-                <a href={addressOf("seen", conversation, { prompt: to.number })}>#{to.number}</a> <When at={to.at} />
-              </td>
-              <td class="number">{prompts}</td>
               <td>
                 <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]}{" "}
                 {by !== null && <IdLink id={by} />}
