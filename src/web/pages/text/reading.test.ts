@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { addressOf, parsePlace, withSettings } from "../router.ts";
+import { addressOf, parsePlace, replace, withSettings } from "../router.ts";
 import { addressOfId, short, splitIds } from "../words.ts";
 import { align } from "./align.ts";
 import { highlight } from "./highlight.ts";
@@ -80,6 +80,16 @@ describe("addresses", () => {
     for (const hash of ["", "#", "#/", "#/nowhere/1", "#%", "#/__proto__"])
       assert.equal(parsePlace(hash).view, "conversations");
     assert.equal(parsePlace("#/message/%E0%A4%A").of, "%E0%A4%A");
+  });
+
+  it("follow a view, but never lead back to one that was just left", () => {
+    const replaced: string[] = [];
+    const history = { replaceState: (_state: null, _title: string, address: string) => replaced.push(address) };
+    for (const hash of ["#/timeline/3", "#/changes", "#/timeline/4"]) {
+      Object.assign(globalThis, { location: { hash }, history });
+      replace("#/timeline/3?from=1");
+    }
+    assert.deepEqual(replaced, ["#/timeline/3?from=1"]);
   });
 
   it("belong to ids in a text", () => {
