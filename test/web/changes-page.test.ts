@@ -73,7 +73,7 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.go("#/message/msg_1-1");
     await visitor.sees("Pin: keep it in every prompt …");
     await visitor.click("Pin: keep it in every prompt …");
-    await visitor.sees(/Pin or unpin/);
+    await visitor.sees(/Keep in every prompt/);
     await apply(visitor);
     await undoNow(visitor);
     await visitor.sees("Pin: keep it in every prompt …");

@@ -12,7 +12,7 @@ export const changeTitles: Readonly<Record<ChangeRequest["kind"], string>> = {
   dissolve: "Dissolve a summary",
   transplant: "Transplant summaries",
   undo: "Undo a change",
-  pin: "Pin or unpin",
+  pin: "Keep in every prompt, or no longer",
   fix: "Fix findings",
 };
 

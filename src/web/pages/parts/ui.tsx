@@ -75,9 +75,12 @@ export const FailureNote = ({ failure: { message, hint }, again }: FailureProps)
   </div>
 );
 
-/** As the errors of the command line, but with a capital letter and an end. */
-export const sentence = (words: string): string =>
-  words === "" ? "" : words.charAt(0).toUpperCase() + words.slice(1) + (/[.!?…:]$/.test(words) ? "" : ".");
+/** As the errors of the command line, but with an end, and a capital letter unless an id begins it. */
+export function sentence(words: string): string {
+  if (words === "") return "";
+  const first = splitIds(words)[0] === "" ? words.charAt(0) : words.charAt(0).toUpperCase();
+  return first + words.slice(1) + (/[.!?…:]$/.test(words) ? "" : ".");
+}
 
 /** A sentence about what is shown; commands in it are code. */
 export const Note = ({ words, children }: { readonly words: string; readonly children?: ComponentChildren }) => (
