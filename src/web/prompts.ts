@@ -10,7 +10,7 @@ import { idsOf, itemName, itemsOf, itemText, rangeOf, reservations } from "../fo
 import { viewSentence } from "../format/seen.ts";
 import { changesTo } from "../operator/prompts.ts";
 import { blocksIn } from "./blocks.ts";
-import type { InView, ItemText, PromptItem, PromptReading, PromptsPage, Stats } from "./contract.ts";
+import type { InView, ItemText, PromptItem, PromptReading, Reads, Stats } from "./contract.ts";
 import { paceOf } from "./timeline.ts";
 
 const openingMax = 240;
@@ -87,16 +87,13 @@ export async function readItem(lcm: Lcm, { conversation, number, budget, item }:
   return { role: typeof raw["role"] === "string" ? raw["role"] : "message", blocks: blocksIn(raw, new Set()) };
 }
 
-export async function readPromptsPage(
-  lcm: Lcm,
-  { conversation, to, limit }: { conversation: ConversationId; to: number | undefined; limit: number },
-): Promise<PromptsPage> {
-  const { store } = lcm;
+export async function readPromptNumbers(
+  { store }: Lcm,
+  conversation: ConversationId,
+): Promise<Reads["prompts"]["answer"]> {
   const [first] = (await store.prompts(conversation, { limit: 1 })).rows;
   const [last] = (await store.prompts(conversation, { limit: 1, keep: "newest" })).rows;
-  const range = { conversation, limit, ...(to === undefined ? {} : { to }) };
-  const { prompts } = await lcm.promptStats(range);
-  return { prompts, first: first?.number ?? null, last: last?.number ?? null };
+  return { first: first?.number ?? null, last: last?.number ?? null };
 }
 
 export async function readInView(

@@ -1,5 +1,6 @@
 /** Buttons that begin a change. On a read-only server the plan can be seen, but not applied. */
 
+import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
 import type { ChangeRequest, MessageReading, RewriteSelection } from "../../contract.ts";
@@ -12,17 +13,21 @@ interface ButtonProps {
   readonly words: string;
 }
 
-export function ChangeButton({ request, words }: ButtonProps) {
+function Opening({ words, children }: { readonly words: string; readonly children: (close: () => void) => VNode }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
         {words}
       </button>
-      {isOpen && <PlanDialog request={request} onClose={() => setOpen(false)} />}
+      {isOpen && children(() => setOpen(false))}
     </>
   );
 }
+
+export const ChangeButton = ({ request, words }: ButtonProps) => (
+  <Opening words={words}>{(close) => <PlanDialog request={request} onClose={close} />}</Opening>
+);
 
 interface RewriteProps {
   readonly conversation: ConversationId;
@@ -30,17 +35,9 @@ interface RewriteProps {
   readonly words: string;
 }
 
-export function RewriteButton({ conversation, select, words }: RewriteProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <button type="button" onClick={() => setOpen(true)}>
-        {words}
-      </button>
-      {isOpen && <RewriteDialog conversation={conversation} select={select} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
+export const RewriteButton = ({ words, ...asked }: RewriteProps) => (
+  <Opening words={words}>{(close) => <RewriteDialog {...asked} onClose={close} />}</Opening>
+);
 
 export function PinButton({ message: { id, role, pin } }: { readonly message: MessageReading }) {
   if (role !== "user") return null;

@@ -56,6 +56,36 @@ export const Empty = ({ title, children }: { readonly title: string; readonly ch
   </div>
 );
 
+/** The head of a table. Names of columns of numbers end with `#`. */
+export const Head = ({
+  columns,
+  isHidden = false,
+}: {
+  readonly columns: readonly string[];
+  readonly isHidden?: boolean;
+}) => (
+  <thead class={isHidden ? "visually-hidden" : ""}>
+    <tr>
+      {columns.map((name) => (
+        <th key={name} scope="col" class={name.endsWith("#") ? "number" : ""}>
+          {name.replace(/ ?#$/, "")}
+        </th>
+      ))}
+    </tr>
+  </thead>
+);
+
+export const Figures = ({ figures }: { readonly figures: readonly (readonly [name: string, value: string])[] }) => (
+  <dl class="figures">
+    {figures.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
 interface FailureProps {
   readonly failure: Failure;
   readonly again?: (() => void) | undefined;

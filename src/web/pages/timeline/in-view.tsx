@@ -4,7 +4,7 @@ import { formatCount, plural } from "../../../core/base/format.ts";
 import { messageIdOf, messageName } from "../../../core/model/types.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { NodeState, Timeline } from "../../contract.ts";
-import { IdLink, StateBadge, When } from "../parts/ui.tsx";
+import { Head, IdLink, StateBadge, When } from "../parts/ui.tsx";
 import { depthName, roleNames } from "../words.ts";
 import type { Item, Window } from "./stage.ts";
 
@@ -67,20 +67,7 @@ export function InView({ timelines, window, onFocus }: Props) {
       )}
       <div class="scroll" tabIndex={0} role="region" aria-label="Items in view">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">item</th>
-              <th scope="col">what</th>
-              <th scope="col">from</th>
-              <th scope="col" class="number">
-                tokens
-              </th>
-              <th scope="col">state</th>
-              <th scope="col">
-                <span class="visually-hidden">on the timeline</span>
-              </th>
-            </tr>
-          </thead>
+          <Head columns={["item", "what", "from", "tokens #", "state", "on the timeline"]} />
           <tbody>
             {shown.map(({ id, what, at, tokens, state, target }) => (
               <tr key={id}>

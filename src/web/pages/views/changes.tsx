@@ -8,7 +8,7 @@ import { useRead } from "../api.ts";
 import { ChangeButton } from "../parts/change-buttons.tsx";
 import { diffOf, SideBySide } from "../parts/diff.tsx";
 import { PlanDialog } from "../parts/plan-dialog.tsx";
-import { Empty, Heading, IdLink, Linked, Select, sentence, Shown, When } from "../parts/ui.tsx";
+import { Empty, Head, Heading, IdLink, Linked, Select, sentence, Shown, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -109,18 +109,7 @@ function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
 const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Changes">
     <table class="stacked">
-      <thead>
-        <tr>
-          <th scope="col" class="number">
-            change
-          </th>
-          <th scope="col">when</th>
-          <th scope="col">operation</th>
-          <th scope="col">in</th>
-          <th scope="col">details</th>
-          <th scope="col">state</th>
-        </tr>
-      </thead>
+      <Head columns={["change #", "when", "operation", "in", "details", "state"]} />
       <tbody>
         {rows.map((row) => (
           <tr key={row.change} class={row.state === "undone" ? "soft" : ""}>

@@ -8,7 +8,7 @@ import type { Conversations, ConversationRow } from "../../contract.ts";
 import { finish, read, useRead, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { activityCounts, countSince, Sparkline } from "../parts/plot.tsx";
-import { Ago, Empty, Field, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
+import { Ago, Empty, Field, Head, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
 import { addressOf, go, replace, withSettings } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { percent, short, span } from "../words.ts";
@@ -145,21 +145,10 @@ function RowTable({
           : 0;
   return (
     <table class="conversations" aria-label={label}>
-      <thead class={isInner ? "visually-hidden" : ""}>
-        <tr>
-          <th scope="col">conversation</th>
-          <th scope="col">activity</th>
-          <th scope="col" class="number">
-            messages
-          </th>
-          <th scope="col" class="number">
-            in 7 days
-          </th>
-          <th scope="col">context</th>
-          <th scope="col">health</th>
-          <th scope="col">newest</th>
-        </tr>
-      </thead>
+      <Head
+        columns={["conversation", "activity", "messages #", "in 7 days #", "context", "health", "newest"]}
+        isHidden={isInner}
+      />
       <tbody>
         {rows
           .toSorted((a, b) => weigh(b) - weigh(a))

@@ -8,7 +8,7 @@ import { stretchesOf } from "../../../format/stats.ts";
 import type { Stats } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { BarPlot, type Bar } from "../parts/plot.tsx";
-import { Choice, Empty, Shown, When } from "../parts/ui.tsx";
+import { Choice, Empty, Figures, Head, Shown, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { clock, percent, short } from "../words.ts";
@@ -56,7 +56,7 @@ function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly st
   const stretches = stretchesOf(stats.prompts, barsMax);
   return (
     <>
-      <Figures stats={stats} />
+      <Figures figures={figuresOf(stats)} />
       {stretches.length === 0 ? (
         <Empty title="No prompts were recorded in this period." />
       ) : (
@@ -98,26 +98,16 @@ function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly st
   );
 }
 
-function Figures({ stats }: { readonly stats: Stats["stats"] }) {
+function figuresOf(stats: Stats["stats"]): readonly (readonly [string, string])[] {
   const { prompts, bytes, shared, changes, lost, counted, cached, calls, inputTokens, outputTokens } = stats;
-  const figures = [
+  return [
     ["prompts", formatCount(prompts.length)],
     ["same bytes as before", bytes === 0 ? "–" : percent(shared / bytes)],
     ["sent anew", changes === 0 ? "–" : `${formatBytes(lost)} in ${plural(changes, "prompt")}`],
     ["read from cache", counted === 0 ? "not told" : percent(cached / counted)],
     ["calls for summaries", formatCount(calls)],
     ["their tokens", `${short(inputTokens)} in, ${short(outputTokens)} out`],
-  ] as const;
-  return (
-    <dl class="figures">
-      {figures.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  ];
 }
 
 const sum = (numbers: readonly (number | null)[]): number =>
@@ -177,22 +167,7 @@ function Compactions({ rows }: { readonly rows: Stats["compactions"] }) {
       <h2>Compactions</h2>
       <div class="scroll" tabIndex={0} role="region" aria-label="Compactions">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">when</th>
-              <th scope="col">mode</th>
-              <th scope="col" class="number">
-                summaries
-              </th>
-              <th scope="col" class="number">
-                tokens before
-              </th>
-              <th scope="col" class="number">
-                after
-              </th>
-              <th scope="col">result</th>
-            </tr>
-          </thead>
+          <Head columns={["when", "mode", "summaries #", "tokens before #", "after #", "result"]} />
           <tbody>
             {sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => (
               <tr key={row}>

@@ -9,7 +9,7 @@ import { onChanged, useRead, useWork, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { ChangeButton, RewriteButton } from "../parts/change-buttons.tsx";
 import { Progress } from "../parts/plan-dialog.tsx";
-import { Empty, FailureNote, Heading, IdLink, Linked, Loading, sentence, Shown } from "../parts/ui.tsx";
+import { Empty, FailureNote, Figures, Heading, IdLink, Linked, Loading, sentence, Shown } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -40,36 +40,18 @@ function Status() {
   const asked = useRead("status", {});
   return (
     <Shown asked={asked} what="the status">
-      {({ status: { store, totals, usage } }) => (
-        <dl class="figures">
-          <div>
-            <dt>conversations</dt>
-            <dd>{formatCount(store.conversations)}</dd>
-          </div>
-          <div>
-            <dt>messages</dt>
-            <dd>{formatCount(store.messages)}</dd>
-          </div>
-          <div>
-            <dt>summaries</dt>
-            <dd>{formatCount(store.summaries)}</dd>
-          </div>
-          <div>
-            <dt>tokens stored</dt>
-            <dd>{formatCount(totals.tokens)}</dd>
-          </div>
-          <div>
-            <dt>tokens in contexts</dt>
-            <dd>{formatCount(totals.contextTokens)}</dd>
-          </div>
-          <div>
-            <dt>model calls in 24 hours</dt>
-            <dd>
-              {formatCount(usage.calls)}{" "}
-              {usage.failures > 0 && <span class="badge bad">{formatCount(usage.failures)} refused</span>}
-            </dd>
-          </div>
-        </dl>
+      {({ store, totals, usage }) => (
+        <Figures
+          figures={[
+            ["conversations", formatCount(store.conversations)],
+            ["messages", formatCount(store.messages)],
+            ["summaries", formatCount(store.summaries)],
+            ["tokens stored", formatCount(totals.tokens)],
+            ["tokens in contexts", formatCount(totals.contextTokens)],
+            ["model calls in 24 hours", formatCount(usage.calls)],
+            ...(usage.failures === 0 ? [] : [["of them refused", formatCount(usage.failures)] as const]),
+          ]}
+        />
       )}
     </Shown>
   );

@@ -20,7 +20,7 @@ export function SeenView() {
   const { place } = useAround();
   const conversation = conversationIdOf(place.of);
   const name = useName(conversation) ?? `#${conversation}`;
-  const pages = useRead("prompts", { conversation, limit: 1 });
+  const pages = useRead("prompts", { conversation });
   return (
     <OfConversation conversation={conversation} name={name} view="seen">
       <Shown asked={pages} what="recorded prompts">

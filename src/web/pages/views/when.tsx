@@ -5,7 +5,7 @@ import { conversationIn, parseMessageId } from "../../../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
 import type { ViewKind, ViewSpan } from "../../../core/seen/find-seen.ts";
 import { useRead } from "../api.ts";
-import { Empty, IdLink, Linked, sentence, Shown, When } from "../parts/ui.tsx";
+import { Empty, Head, IdLink, Linked, sentence, Shown, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -117,16 +117,7 @@ function Spans({ spans, conversation }: SpansProps) {
         ))}
       </div>
       <table class="stacked">
-        <thead>
-          <tr>
-            <th scope="col">from</th>
-            <th scope="col">to</th>
-            <th scope="col" class="number">
-              prompts
-            </th>
-            <th scope="col">the model saw it</th>
-          </tr>
-        </thead>
+        <Head columns={["from", "to", "prompts #", "the model saw it"]} />
         <tbody>
           {spans.map(({ view, by, from, to, prompts }, at) => (
             <tr key={at}>
