@@ -56,23 +56,53 @@ export const Empty = ({ title, children }: { readonly title: string; readonly ch
   </div>
 );
 
-/** The head of a table. Names of columns of numbers end with `#`. */
-export const Head = ({
-  columns,
-  isHidden = false,
-}: {
-  readonly columns: readonly string[];
+const isNumber = (column: ComponentChildren): boolean => typeof column === "string" && column.endsWith(" #");
+
+interface HeadProps {
+  /** Names of columns of numbers end with ` #`. */
+  readonly columns: readonly ComponentChildren[];
   readonly isHidden?: boolean;
-}) => (
+}
+
+export const Head = ({ columns, isHidden = false }: HeadProps) => (
   <thead class={isHidden ? "visually-hidden" : ""}>
     <tr>
-      {columns.map((name) => (
-        <th key={name} scope="col" class={name.endsWith("#") ? "number" : ""}>
-          {name.replace(/ ?#$/, "")}
+      {columns.map((name, at) => (
+        <th key={at} scope="col" class={isNumber(name) ? "number" : ""}>
+          {typeof name === "string" ? name.replace(/ #$/, "") : name}
         </th>
       ))}
     </tr>
   </thead>
+);
+
+interface TableProps {
+  readonly label: string;
+  /** As `Head` has them; elements are never numbers. */
+  readonly columns: readonly ComponentChildren[];
+  readonly rows: readonly (readonly [key: string | number, ...cells: ComponentChildren[]])[];
+  /** On a phone each row is a block. */
+  readonly isStacked?: boolean;
+}
+
+/** A table that scrolls by itself where it is too wide. */
+export const Table = ({ label, columns, rows, isStacked = false }: TableProps) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <table class={isStacked ? "stacked" : ""}>
+      <Head columns={columns} />
+      <tbody>
+        {rows.map(([key, ...cells]) => (
+          <tr key={key}>
+            {cells.map((cell, at) => (
+              <td key={at} class={isNumber(columns[at]) ? "number" : ""}>
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
 );
 
 export const Figures = ({ figures }: { readonly figures: readonly (readonly [name: string, value: string])[] }) => (

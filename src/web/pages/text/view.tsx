@@ -6,7 +6,7 @@ import { formatCount } from "../../../core/base/format.ts";
 import type { Json } from "../../../core/base/json.ts";
 import type { Block } from "../../contract.ts";
 import { soughtIn } from "../parts/found.ts";
-import { IdLink, Linked } from "../parts/ui.tsx";
+import { IdLink, Linked, Table } from "../parts/ui.tsx";
 import { useAround } from "../session.ts";
 import { highlight } from "./highlight.ts";
 import { parseMarkdown, type Inline, type Node } from "./markdown.ts";
@@ -78,11 +78,12 @@ function NodeView({ node }: { readonly node: Node }) {
     }
     case "table":
       return (
-        <GridView
-          head={node.head.map((cell, at) => (
+        <Table
+          label="table"
+          columns={node.head.map((cell, at) => (
             <Inlines key={at} nodes={cell} />
           ))}
-          rows={node.rows.map((row) => row.map((cell, at) => <Inlines key={at} nodes={cell} />))}
+          rows={node.rows.map((row, number) => [number, ...row.map((cell, at) => <Inlines key={at} nodes={cell} />)])}
         />
       );
   }
@@ -157,39 +158,6 @@ export function Code({ text, language }: { readonly text: string; readonly langu
         </code>
       </pre>
       {rest}
-    </div>
-  );
-}
-
-export function GridView({
-  head,
-  rows,
-}: {
-  readonly head: readonly ComponentChildren[];
-  readonly rows: readonly (readonly ComponentChildren[])[];
-}) {
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="table">
-      <table>
-        <thead>
-          <tr>
-            {head.map((cell, at) => (
-              <th key={at} scope="col">
-                {cell}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((cell, column) => (
-                <td key={column}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
     </div>
   );
 }
@@ -293,7 +261,16 @@ const plain = (value: Json | undefined): string => (typeof value === "string" ? 
 
 function ResultView({ text }: { readonly text: string }) {
   const grid = useMemo(() => gridOf(text), [text]);
-  if (grid !== null) return <GridView head={grid.head} rows={grid.rows} />;
+  if (grid !== null)
+    return (
+      <Table
+        label="table"
+        columns={grid.head.map((cell) => (
+          <>{cell}</>
+        ))}
+        rows={grid.rows.map((row, at) => [at, ...row])}
+      />
+    );
   return <Code text={text} language={/^\s*[[{]/.test(text) ? "json" : "text"} />;
 }
 

@@ -8,7 +8,7 @@ import { useRead } from "../api.ts";
 import { ChangeButton } from "../parts/change-buttons.tsx";
 import { diffOf, SideBySide } from "../parts/diff.tsx";
 import { PlanDialog } from "../parts/plan-dialog.tsx";
-import { Empty, Head, Heading, IdLink, Linked, Select, sentence, Shown, When } from "../parts/ui.tsx";
+import { Empty, Heading, IdLink, Linked, Select, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -107,41 +107,28 @@ function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
 }
 
 const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Changes">
-    <table class="stacked">
-      <Head columns={["change #", "when", "operation", "in", "details", "state"]} />
-      <tbody>
-        {rows.map((row) => (
-          <tr key={row.change} class={row.state === "undone" ? "soft" : ""}>
-            <td class="number">
-              <a href={addressOf("change", row.change)}>{row.change}</a>
-            </td>
-            <td class="nowrap">
-              <When at={row.at} />
-            </td>
-            <td>
-              <a href={addressOf("change", row.change)}>{row.operation}</a>
-            </td>
-            <td>
-              {row.conversations.length > 3
-                ? plural(row.conversations.length, "conversation")
-                : row.conversations.map((id) => (
-                    <a key={id} href={addressOf("timeline", id)}>
-                      #{id}{" "}
-                    </a>
-                  ))}
-            </td>
-            <td>
-              <Linked text={row.what} />
-            </td>
-            <td>
-              {stateWords(row)} {row.state !== "for good" && <UndoButton change={row} />}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    isStacked
+    label="Changes"
+    columns={["change #", "when", "operation", "in", "details", "state"]}
+    rows={rows.map((row) => [
+      row.change,
+      <a href={addressOf("change", row.change)}>{row.change}</a>,
+      <When at={row.at} />,
+      <a href={addressOf("change", row.change)}>{row.operation}</a>,
+      row.conversations.length > 3
+        ? plural(row.conversations.length, "conversation")
+        : row.conversations.map((id) => (
+            <a key={id} href={addressOf("timeline", id)}>
+              #{id}{" "}
+            </a>
+          )),
+      <Linked text={row.what} />,
+      <>
+        {stateWords(row)} {row.state !== "for good" && <UndoButton change={row} />}
+      </>,
+    ])}
+  />
 );
 
 // ── One change ───────────────────────────────────────────────────────────────────────────────────────────────────────

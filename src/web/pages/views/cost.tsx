@@ -8,7 +8,7 @@ import { stretchesOf } from "../../../format/stats.ts";
 import type { Stats } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { BarPlot, type Bar } from "../parts/plot.tsx";
-import { Choice, Empty, Figures, Head, Shown, When } from "../parts/ui.tsx";
+import { Choice, Empty, Figures, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { clock, percent, short } from "../words.ts";
@@ -165,25 +165,19 @@ function Compactions({ rows }: { readonly rows: Stats["compactions"] }) {
   return (
     <>
       <h2>Compactions</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Compactions">
-        <table>
-          <Head columns={["when", "mode", "summaries #", "tokens before #", "after #", "result"]} />
-          <tbody>
-            {sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => (
-              <tr key={row}>
-                <td class="nowrap">
-                  <When at={at} />
-                </td>
-                <td>{mode}</td>
-                <td class="number">{formatCount(passes)}</td>
-                <td class="number">{formatCount(tokensBefore)}</td>
-                <td class="number">{formatCount(tokensAfter)}</td>
-                <td>{message}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Compactions"
+        columns={["when", "mode", "summaries #", "tokens before #", "after #", "result"]}
+        rows={sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => [
+          row,
+          <When at={at} />,
+          mode,
+          formatCount(passes),
+          formatCount(tokensBefore),
+          formatCount(tokensAfter),
+          message,
+        ])}
+      />
     </>
   );
 }

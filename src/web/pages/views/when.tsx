@@ -5,7 +5,7 @@ import { conversationIn, parseMessageId } from "../../../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
 import type { ViewKind, ViewSpan } from "../../../core/seen/find-seen.ts";
 import { useRead } from "../api.ts";
-import { Empty, Head, IdLink, Linked, sentence, Shown, When } from "../parts/ui.tsx";
+import { Empty, IdLink, Linked, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -116,28 +116,26 @@ function Spans({ spans, conversation }: SpansProps) {
           />
         ))}
       </div>
-      <table class="stacked">
-        <Head columns={["from", "to", "prompts #", "the model saw it"]} />
-        <tbody>
-          {spans.map(({ view, by, from, to, prompts }, at) => (
-            <tr key={at}>
-              {[from, to].map(({ number, at: time }, end) => (
-                <td key={end}>
-                  <a href={addressOf("seen", conversation, { prompt: number })}>#{number}</a> <When at={time} />
-                </td>
-              ))}
-              <td class="number">
-                {prompts}
-                <span class="phone-only"> prompts</span>
-              </td>
-              <td>
-                <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]}{" "}
-                {by !== null && <IdLink id={by} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        isStacked
+        label="In which prompts the model saw it"
+        columns={["from", "to", "prompts #", "the model saw it"]}
+        rows={spans.map(({ view, by, from, to, prompts }, at) => [
+          at,
+          ...[from, to].map(({ number, at: time }) => (
+            <>
+              <a href={addressOf("seen", conversation, { prompt: number })}>#{number}</a> <When at={time} />
+            </>
+          )),
+          <>
+            {prompts}
+            <span class="phone-only"> prompts</span>
+          </>,
+          <>
+            <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]} {by !== null && <IdLink id={by} />}
+          </>,
+        ])}
+      />
     </>
   );
 }
