@@ -77,7 +77,8 @@ export interface Reads {
     query: { conversation: ConversationId; number?: number; budget?: number; item: number };
     answer: ItemText;
   };
-  inView: { query: { conversation: ConversationId; message?: MessageId; summary?: SummaryId }; answer: InView };
+  /** Of a message or a summary. */
+  inView: { query: { id: string }; answer: InView };
   search: {
     query: {
       pattern: string;

@@ -4,13 +4,14 @@ import type { Assembly } from "../core/assembly/assemble.ts";
 import { LcmError } from "../core/base/errors.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { ConversationId, MessageId, SummaryId } from "../core/model/types.ts";
+import { isSummaryId, parseMessageId, type ConversationId } from "../core/model/types.ts";
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { idsOf, itemName, itemsOf, itemText, rangeOf, reservations } from "../format/context.ts";
 import { viewSentence } from "../format/seen.ts";
 import { changesTo } from "../operator/prompts.ts";
 import { blocksIn } from "./blocks.ts";
 import type { InView, ItemText, PromptItem, PromptReading, Reads, Stats } from "./contract.ts";
+import { findId } from "./reading.ts";
 import { paceOf } from "./timeline.ts";
 
 const openingMax = 240;
@@ -96,14 +97,15 @@ export async function readPromptNumbers(
   return { first: first?.number ?? null, last: last?.number ?? null };
 }
 
-export async function readInView(
-  lcm: Lcm,
-  conversation: ConversationId,
-  id: MessageId | SummaryId,
-  zone: string,
-): Promise<InView> {
+export async function readInView(lcm: Lcm, asked: string, zone: string): Promise<InView> {
+  const id = parseMessageId(asked) ?? (isSummaryId(asked) ? asked : null);
+  if (id === null)
+    throw new LcmError("invalid", `${JSON.stringify(asked.slice(0, 80))} is neither a message nor a summary`, {
+      hint: "ids look like msg_1-42 and sum_0123456789abcdef",
+    });
+  const { conversation } = await findId(lcm, asked);
   const spans = await lcm.findInPrompts(conversation, id);
-  return { spans, words: viewSentence(spans, zone) };
+  return { conversation, id, spans, words: viewSentence(spans, zone) };
 }
 
 const compactionsMax = 500;

@@ -194,13 +194,7 @@ const createPromptReads = ({
       budget: query.whole("budget", budgetMax),
       item: must("item", query.whole("item")),
     }),
-  inView: async (query, { port }) =>
-    await readInView(
-      await port.reading(),
-      must("conversation", query.conversation()),
-      must("message", query.message("message") ?? query.summary("summary")),
-      zone,
-    ),
+  inView: async (query, { port }) => await readInView(await port.reading(), must("id", query.text("id")), zone),
   stats: async (query, { port }) =>
     await readStats(await port.reading(), {
       conversation: must("conversation", query.conversation()),

@@ -249,7 +249,7 @@ describe("what the model saw", () => {
       const { changes, sharedBytes } = (await read("prompt", { conversation, number: 9 })).changes ?? assert.fail();
       assert.ok(changes.some(({ kind, of }) => kind === "folded" && of === folds[0]));
       assert.ok(sharedBytes >= 0);
-      const { spans, words } = await read("inView", { conversation, message: messageIdOf(conversation, 3) });
+      const { spans, words } = await read("inView", { id: "msg_1-3" });
       assert.deepEqual(
         spans.map(({ view }) => view),
         ["whole", "summary"],

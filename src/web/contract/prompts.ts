@@ -5,7 +5,7 @@ import type { Timestamp } from "../../core/base/time.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { PromptRecord } from "../../core/model/prompts.ts";
 import type { SummaryCall } from "../../core/model/store.ts";
-import type { CompactionRecord, ConversationId, MessageId } from "../../core/model/types.ts";
+import type { CompactionRecord, ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import type { Comparison } from "../../core/seen/compare.ts";
 import type { ViewSpan } from "../../core/seen/find-seen.ts";
 import type { PromptStats } from "../../core/seen/stats.ts";
@@ -50,6 +50,8 @@ export interface ItemText {
 }
 
 export interface InView {
+  readonly conversation: ConversationId;
+  readonly id: MessageId | SummaryId;
   readonly spans: readonly ViewSpan[];
   /** Since when it is no longer in view, or that it is. */
   readonly words: string;

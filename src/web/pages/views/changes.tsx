@@ -13,14 +13,12 @@ import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 const perPage = 50;
 
 export function ChangesView() {
   const { place, session } = useAround();
   const conversation = place.of === "" ? null : conversationIdOf(place.of);
-  const name = useName(conversation);
   const [limit, setLimit] = useState(perPage);
   const asked = useRead("history", { limit, ...(conversation === null ? {} : { conversation }) }, { keeps: true });
   const body = (
@@ -56,7 +54,7 @@ export function ChangesView() {
       </>
     );
   return (
-    <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="changes">
+    <OfConversation conversation={conversation} view="changes">
       {body}
     </OfConversation>
   );

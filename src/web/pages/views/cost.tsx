@@ -13,7 +13,6 @@ import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { clock, percent, short } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 const periods = [
   ["day", "last day", 1],
@@ -25,7 +24,6 @@ const periods = [
 export function CostView() {
   const around = useAround();
   const conversation = conversationIdOf(around.place.of);
-  const name = useName(conversation) ?? `#${conversation}`;
   const [period, setPeriod] = useState<(typeof periods)[number][0]>("all");
   const days = periods.find(([each]) => each === period)?.[2] ?? null;
   // To the minute, so that the question stays the same for a while.
@@ -36,7 +34,7 @@ export function CostView() {
     { keeps: true },
   );
   return (
-    <OfConversation conversation={conversation} name={name} view="cost">
+    <OfConversation conversation={conversation} view="cost">
       <Choice
         label="Period"
         value={period}

@@ -14,15 +14,13 @@ import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 export function HealthView() {
   const { place } = useAround();
   const conversation = place.of === "" ? null : conversationIdOf(place.of);
-  const name = useName(conversation);
   if (conversation !== null)
     return (
-      <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="health">
+      <OfConversation conversation={conversation} view="health">
         <Check key={conversation} conversation={conversation} />
       </OfConversation>
     );

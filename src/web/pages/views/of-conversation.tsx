@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { ConversationId } from "../../../core/model/types.ts";
+import { useRead } from "../api.ts";
 import { Heading } from "../parts/ui.tsx";
 import { useKeys } from "../keys.ts";
 import { addressOf, go, type View } from "../router.ts";
@@ -17,14 +18,17 @@ const tabs = [
 
 interface Props {
   readonly conversation: ConversationId;
-  readonly name: string;
+  /** Where the view knows it already. */
+  readonly name?: string;
   readonly view: View;
   /** The last step of the way back, if the view is about a part. */
   readonly part?: string;
   readonly children: ComponentChildren;
 }
 
-export function OfConversation({ conversation, name, view, part, children }: Props) {
+export function OfConversation({ conversation, name: known, view, part, children }: Props) {
+  const asked = useRead("timeline", known === undefined ? { conversation, cells: 2 } : null, { live: false });
+  const name = known ?? asked.value?.name ?? `#${conversation}`;
   useKeys("The conversation", [
     ...tabs.map(([each, words, key]) => ({
       keys: [key],

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import { messageName, parseMessageId, seqOf } from "../../../core/model/types.ts";
-import type { ConversationId, FileId, MessageId } from "../../../core/model/types.ts";
+import type { FileId, MessageId } from "../../../core/model/types.ts";
 import type { MessageInShort, MessageReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
@@ -232,18 +232,11 @@ export function FileView() {
   const id = place.of as FileId;
   const line = Number(place.settings["line"] ?? 1);
   const asked = useRead("file", { id, ...(line > 1 ? { fromLine: line } : {}) }, { live: false });
-  const conversation = asked.value?.file.conversation ?? null;
-  const name = useName(conversation);
   useFound(asked.value !== null);
   return (
     <Shown asked={asked} what={id}>
       {({ file, message, text, picture }) => (
-        <OfConversation
-          conversation={file.conversation}
-          name={name ?? `#${file.conversation}`}
-          view="file"
-          part={file.name ?? file.id}
-        >
+        <OfConversation conversation={file.conversation} view="file" part={file.name ?? file.id}>
           <p class="soft">
             {file.id} · {formatBytes(file.bytes)} · {file.mimeType ?? "unknown type"}
             {file.lines !== null && ` · ${plural(file.lines, "line")}`}
@@ -270,12 +263,6 @@ export function FileView() {
       )}
     </Shown>
   );
-}
-
-/** The name of a conversation that a view knows only by number. */
-export function useName(conversation: ConversationId | null): string | null {
-  const asked = useRead("timeline", conversation === null ? null : { conversation, cells: 2 }, { live: false });
-  return asked.value?.name ?? null;
 }
 
 // ── Going to an id ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,15 +14,13 @@ import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 export function SeenView() {
   const { place } = useAround();
   const conversation = conversationIdOf(place.of);
-  const name = useName(conversation) ?? `#${conversation}`;
   const pages = useRead("prompts", { conversation });
   return (
-    <OfConversation conversation={conversation} name={name} view="seen">
+    <OfConversation conversation={conversation} view="seen">
       <Shown asked={pages} what="recorded prompts">
         {({ first, last }) => <Prompts key={conversation} conversation={conversation} first={first} last={last} />}
       </Shown>
