@@ -7,6 +7,7 @@ import type { ChangeRequest, MessageReading, RewriteSelection } from "../../cont
 import { useKeys } from "../keys.ts";
 import { PlanDialog } from "./plan-dialog.tsx";
 import { RewriteDialog } from "./rewrite-dialog.tsx";
+import { Button } from "./ui.tsx";
 
 interface ButtonProps {
   readonly request: ChangeRequest;
@@ -17,9 +18,7 @@ function Opening({ words, children }: { readonly words: string; readonly childre
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>
-        {words}
-      </button>
+      <Button onClick={() => setOpen(true)}>{words}</Button>
       {isOpen && children(() => setOpen(false))}
     </>
   );
@@ -73,17 +72,9 @@ export function SummaryButtons({ conversation, summary, depth }: SummaryProps) {
   const close = (): void => setOpen(null);
   return (
     <div class="actions start">
-      <button type="button" onClick={() => setOpen("rewrite")}>
-        Rewrite …
-      </button>
-      {depth > 0 && (
-        <button type="button" onClick={() => setOpen("subtree")}>
-          Rewrite with all below …
-        </button>
-      )}
-      <button type="button" onClick={() => setOpen("dissolve")}>
-        Dissolve …
-      </button>
+      <Button onClick={() => setOpen("rewrite")}>Rewrite …</Button>
+      {depth > 0 && <Button onClick={() => setOpen("subtree")}>Rewrite with all below …</Button>}
+      <Button onClick={() => setOpen("dissolve")}>Dissolve …</Button>
       {open === "rewrite" && <RewriteDialog conversation={conversation} select={{ summary }} onClose={close} />}
       {open === "subtree" && (
         <RewriteDialog conversation={conversation} select={{ subtree: summary }} onClose={close} />

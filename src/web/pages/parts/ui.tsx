@@ -1,6 +1,6 @@
 /** Small parts of every view: links to ids, times, badges, dialogs, and what is shown while there is nothing to show. */
 
-import type { ComponentChildren, TargetedEvent } from "preact";
+import type { ComponentChildren, ComponentProps, TargetedEvent } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MessageId } from "../../../core/model/types.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
@@ -24,6 +24,9 @@ export function Linked({ text }: { readonly text: string }) {
   if (pieces.length === 1) return <>{text}</>;
   return <>{pieces.map((piece, at) => (at % 2 === 1 ? <IdLink key={at} id={piece} /> : piece))}</>;
 }
+
+/** Of the page, never of a form. */
+export const Button = (props: ComponentProps<"button">) => <button type="button" {...props} />;
 
 export const When = ({ at }: { readonly at: Timestamp }) => (
   <time dateTime={at} title={at}>
@@ -127,11 +130,7 @@ export const FailureNote = ({ failure: { message, hint }, again }: FailureProps)
       <strong>{sentence(message)}</strong>
     </p>
     {hint !== null && <p>{sentence(hint)}</p>}
-    {again !== undefined && (
-      <button type="button" onClick={again}>
-        Try again
-      </button>
-    )}
+    {again !== undefined && <Button onClick={again}>Try again</Button>}
   </div>
 );
 
@@ -202,9 +201,9 @@ interface ChoiceProps<T extends string> {
 export const Choice = <T extends string>({ label, options, value, onChange }: ChoiceProps<T>) => (
   <div class="choice" role="group" aria-label={label}>
     {options.map(([option, words]) => (
-      <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+      <Button key={option} aria-pressed={option === value} onClick={() => onChange(option)}>
         {words}
-      </button>
+      </Button>
     ))}
   </div>
 );
@@ -280,9 +279,9 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
     <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby="dialog-title" onClose={onClose}>
       <header class="dialog-head">
         <h2 id="dialog-title">{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+        <Button class="quiet" aria-label="Close" onClick={onClose}>
           ✕
-        </button>
+        </Button>
       </header>
       {children}
     </dialog>

@@ -6,7 +6,7 @@ import { formatCount } from "../../../core/base/format.ts";
 import type { Json } from "../../../core/base/json.ts";
 import type { Block } from "../../contract.ts";
 import { soughtIn } from "../parts/found.ts";
-import { IdLink, Linked, Table } from "../parts/ui.tsx";
+import { Button, IdLink, Linked, Table } from "../parts/ui.tsx";
 import { useAround } from "../session.ts";
 import { highlight } from "./highlight.ts";
 import { parseMarkdown, type Inline, type Node } from "./markdown.ts";
@@ -32,9 +32,7 @@ function useBeginning(text: string) {
   const [isWhole, setWhole] = useState(() => soughtIn(place).some((word) => text.includes(word, charactersShown)));
   if (isWhole || text.length <= charactersShown) return { shown: text, rest: null };
   const rest = (
-    <button type="button" onClick={() => setWhole(true)}>
-      Show {formatCount(text.length - charactersShown)} more characters
-    </button>
+    <Button onClick={() => setWhole(true)}>Show {formatCount(text.length - charactersShown)} more characters</Button>
   );
   return { shown: text.slice(0, charactersShown), rest };
 }

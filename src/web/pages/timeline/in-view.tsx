@@ -4,7 +4,7 @@ import { formatCount, plural } from "../../../core/base/format.ts";
 import { messageIdOf, messageName } from "../../../core/model/types.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { NodeState, Timeline } from "../../contract.ts";
-import { IdLink, StateBadge, Table, When } from "../parts/ui.tsx";
+import { Button, IdLink, StateBadge, Table, When } from "../parts/ui.tsx";
 import { depthName, roleNames } from "../words.ts";
 import type { Item, Window } from "./stage.ts";
 
@@ -75,14 +75,9 @@ export function InView({ timelines, window, onFocus }: Props) {
           <When at={at} />,
           formatCount(tokens),
           <StateBadge state={state} />,
-          <button
-            type="button"
-            class="quiet small"
-            aria-label={`show ${id} on the timeline`}
-            onClick={() => onFocus(target)}
-          >
+          <Button class="quiet small" aria-label={`show ${id} on the timeline`} onClick={() => onFocus(target)}>
             show
-          </button>,
+          </Button>,
         ])}
       />
     </details>

@@ -8,7 +8,7 @@ import { useRead } from "../api.ts";
 import { ChangeButton } from "../parts/change-buttons.tsx";
 import { diffOf, SideBySide } from "../parts/diff.tsx";
 import { PlanDialog } from "../parts/plan-dialog.tsx";
-import { Empty, Heading, IdLink, Linked, Select, sentence, Shown, Table, When } from "../parts/ui.tsx";
+import { Button, Empty, Heading, IdLink, Linked, Select, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -35,11 +35,7 @@ export function ChangesView() {
           ) : (
             <>
               <ChangeTable rows={rows} />
-              {isMore && (
-                <button type="button" onClick={() => setLimit(limit + perPage)}>
-                  Show more
-                </button>
-              )}
+              {isMore && <Button onClick={() => setLimit(limit + perPage)}>Show more</Button>}
             </>
           )
         }
@@ -78,9 +74,9 @@ function Begin({ conversation }: { readonly conversation: ConversationId }) {
           value={target}
           onChange={setTarget}
         />
-        <button type="button" disabled={target === ""} onClick={() => setOpen(true)}>
+        <Button disabled={target === ""} onClick={() => setOpen(true)}>
           Transplant …
-        </button>
+        </Button>
       </div>
       {isOpen && (
         <PlanDialog

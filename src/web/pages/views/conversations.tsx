@@ -8,7 +8,7 @@ import type { Conversations, ConversationRow } from "../../contract.ts";
 import { finish, read, useRead, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { activityCounts, countSince, Sparkline } from "../parts/plot.tsx";
-import { Ago, Empty, Field, Head, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
+import { Ago, Button, Empty, Field, Head, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
 import { addressOf, go, replace, withSettings } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { percent, short, span } from "../words.ts";
@@ -113,11 +113,7 @@ function Rows({ found: { rows, count }, order, isFiltered, onMore }: RowsProps) 
           : plural(count, "conversation")}
       </p>
       <RowTable rows={rows} order={order} label="Conversations" />
-      {rows.length < count && (
-        <button type="button" onClick={onMore}>
-          Show more
-        </button>
-      )}
+      {rows.length < count && <Button onClick={onMore}>Show more</Button>}
     </>
   );
 }
@@ -224,9 +220,9 @@ function Row({ row, activity, isInner }: RowProps) {
           {hidden && <span class="badge">hidden</span>}
           <div class="soft small clip">{details.filter((word) => word !== "" && word !== name).join(" · ")}</div>
           {segments > 1 && !isInner && (
-            <button type="button" class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            <Button class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
               {isOpen ? "▾" : "▸"} {plural(segments, "segment")} of this session
-            </button>
+            </Button>
           )}
         </td>
         <td>
@@ -330,15 +326,14 @@ function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
     );
   if (count === null)
     return (
-      <button
-        type="button"
+      <Button
         class="quiet small"
         disabled={isBusy}
         onClick={start}
         aria-label={`${isBusy ? "checking …" : "check"} conversation ${id}`}
       >
         {isBusy ? "checking …" : "check"}
-      </button>
+      </Button>
     );
   return (
     <a href={addressOf("health", id)} class={count === 0 ? "badge good" : "badge caution"}>

@@ -9,7 +9,18 @@ import { onChanged, useRead, useWork, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { ChangeButton, RewriteButton } from "../parts/change-buttons.tsx";
 import { Progress } from "../parts/plan-dialog.tsx";
-import { Empty, FailureNote, Figures, Heading, IdLink, Linked, Loading, sentence, Shown } from "../parts/ui.tsx";
+import {
+  Button,
+  Empty,
+  FailureNote,
+  Figures,
+  Heading,
+  IdLink,
+  Linked,
+  Loading,
+  sentence,
+  Shown,
+} from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
@@ -84,10 +95,7 @@ function Check({ conversation }: { readonly conversation: ConversationId | null 
         <>
           {isOld && !work.isBusy && (
             <p class="note" role="status">
-              Something was written since this check.{" "}
-              <button type="button" onClick={() => void check()}>
-                Check again
-              </button>
+              Something was written since this check. <Button onClick={() => void check()}>Check again</Button>
             </p>
           )}
           <Report health={health} conversation={conversation} />
@@ -187,9 +195,9 @@ function Group({
         ))}
       </ul>
       {left > 0 && (
-        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+        <Button class="quiet" onClick={() => setWhole(true)}>
           and {formatCount(left)} more
-        </button>
+        </Button>
       )}
       {first?.remedy !== null && first?.remedy !== undefined && (
         <p class="soft small">

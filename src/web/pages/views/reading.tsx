@@ -7,7 +7,7 @@ import type { FileId, MessageId } from "../../../core/model/types.ts";
 import type { MessageInShort, MessageReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { Empty, IdLink, Shown, When } from "../parts/ui.tsx";
+import { Button, Empty, IdLink, Shown, When } from "../parts/ui.tsx";
 import { PinButton } from "../parts/change-buttons.tsx";
 import { useFound } from "../parts/found.ts";
 import { addressOf, go } from "../router.ts";
@@ -155,15 +155,15 @@ interface PagesProps {
 
 const Pages = ({ start, last, end, onPage }: PagesProps) => (
   <div class="pager">
-    <button type="button" disabled={start <= 1} onClick={() => onPage(-perPage)}>
+    <Button disabled={start <= 1} onClick={() => onPage(-perPage)}>
       ← Earlier
-    </button>
+    </Button>
     <span class="soft">
       {formatCount(start)}–{formatCount(last)} of {formatCount(end)}
     </span>
-    <button type="button" disabled={last >= end} onClick={() => onPage(perPage)}>
+    <Button disabled={last >= end} onClick={() => onPage(perPage)}>
       Later →
-    </button>
+    </Button>
   </div>
 );
 
@@ -187,15 +187,14 @@ export function MessageRow({
       aria-current={isTarget ? "true" : undefined}
     >
       <div class="message-line">
-        <button
-          type="button"
+        <Button
           class="quiet"
           aria-expanded={isOpen}
           aria-label={`${isOpen ? "Fold" : "Unfold"} ${messageName(id)}`}
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? "▾" : "▸"}
-        </button>
+        </Button>
         <span class={`role role-${role}`}>{roleNames[role]}</span>
         <a class="id" href={addressOfId(id) ?? ""}>
           {messageName(id)}

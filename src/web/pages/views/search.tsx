@@ -7,7 +7,7 @@ import { roles, type ConversationId, type Role } from "../../../core/model/types
 import type { Found, Hit, Reads } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { Choice, Empty, Field, Heading, Note, Select, Shown, useStill, When } from "../parts/ui.tsx";
+import { Button, Choice, Empty, Field, Heading, Note, Select, Shown, useStill, When } from "../parts/ui.tsx";
 import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId, depthName, nameOfId, roleNames } from "../words.ts";
@@ -152,9 +152,9 @@ function Form({ settings, change, hasMeaning }: FormProps) {
           <legend>Said by</legend>
           <div class="choice">
             {roles.map((role) => (
-              <button key={role} type="button" aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
+              <Button key={role} aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
                 {roleNames[role]}
-              </button>
+              </Button>
             ))}
           </div>
         </fieldset>
@@ -211,9 +211,9 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
             {caveats[at]?.kind === "files" && (
               <>
                 {" "}
-                <button type="button" class="small" onClick={onFiles}>
+                <Button class="small" onClick={onFiles}>
                   Search in files
-                </button>
+                </Button>
               </>
             )}
           </Note>
@@ -224,11 +224,7 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
           <HitView key={at} hit={hit} />
         ))}
       </ol>
-      {isCut && onMore !== null && (
-        <button type="button" onClick={onMore}>
-          Show more
-        </button>
-      )}
+      {isCut && onMore !== null && <Button onClick={onMore}>Show more</Button>}
     </section>
   );
 }

@@ -9,7 +9,7 @@ import type { PromptItem, PromptReading } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Amount, ShareBar, type Share } from "../parts/plot.tsx";
-import { Field, IdLink, Note, Shown, useStill, When, type Typed } from "../parts/ui.tsx";
+import { Button, Field, IdLink, Note, Shown, type Typed, useStill, When } from "../parts/ui.tsx";
 import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
@@ -58,14 +58,9 @@ function Prompts({ conversation, first, last }: PromptsProps) {
   return (
     <>
       <div class="slider">
-        <button
-          type="button"
-          aria-label="Previous prompt"
-          disabled={number <= (first ?? now)}
-          onClick={() => move(number - 1)}
-        >
+        <Button aria-label="Previous prompt" disabled={number <= (first ?? now)} onClick={() => move(number - 1)}>
           ←
-        </button>
+        </Button>
         <label class="grow">
           <span class="visually-hidden">Prompt</span>
           <input
@@ -77,9 +72,9 @@ function Prompts({ conversation, first, last }: PromptsProps) {
             onInput={(event: Typed) => move(Number(event.currentTarget.value))}
           />
         </label>
-        <button type="button" aria-label="Next prompt" disabled={isNow} onClick={() => move(number + 1)}>
+        <Button aria-label="Next prompt" disabled={isNow} onClick={() => move(number + 1)}>
           →
-        </button>
+        </Button>
         <output>{isNow ? "now" : `prompt ${formatCount(number)} of ${formatCount(last ?? 0)}`}</output>
       </div>
       {first === null && (
@@ -296,9 +291,9 @@ function ItemsWords({ items }: { readonly items: readonly (MessageId | SummaryId
         </>
       ))}
       {left > 0 && (
-        <button type="button" class="quiet small" onClick={() => setWhole(true)}>
+        <Button class="quiet small" onClick={() => setWhole(true)}>
           and {left} more
-        </button>
+        </Button>
       )}
     </>
   );
@@ -330,15 +325,14 @@ function Item({ item: { origin, name, at: time, opening }, at, of, most }: ItemP
   return (
     <li class="item">
       <div class="message-line">
-        <button
-          type="button"
+        <Button
           class="quiet"
           aria-expanded={isOpen}
           aria-label={`${isOpen ? "Fold" : "Unfold"} ${name}`}
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? "▾" : "▸"}
-        </button>
+        </Button>
         <span class={`swatch ${look}`} aria-hidden="true" />
         {origin.kind === "note" ? <span>{name}</span> : <IdLink id={origin.id}>{name}</IdLink>}
         {time !== null && (

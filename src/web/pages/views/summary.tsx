@@ -9,7 +9,7 @@ import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { useFound } from "../parts/found.ts";
 import { SummaryButtons } from "../parts/change-buttons.tsx";
-import { FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
+import { Button, FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { align } from "../text/align.ts";
@@ -65,11 +65,7 @@ function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
               <SourceItem key={at} source={source} at={at} isFocused={focus.includes(at)} isFirst={focus[0] === at} />
             ))}
           </ol>
-          {sources.next !== null && (
-            <button type="button" onClick={sources.more}>
-              Show more of {formatCount(total)} sources
-            </button>
-          )}
+          {sources.next !== null && <Button onClick={sources.more}>Show more of {formatCount(total)} sources</Button>}
         </section>
       </div>
     </OfConversation>
@@ -178,15 +174,10 @@ const AlignedText = ({ aligned, focus, onFocus }: AlignedProps) => (
         <div key={at} class={isFocused ? "aligned-line focused" : "aligned-line"}>
           <Markdown text={line} />
           {sources.length > 0 && (
-            <button
-              type="button"
-              class="quiet small"
-              aria-pressed={isFocused}
-              onClick={() => onFocus(isFocused ? [] : sources)}
-            >
+            <Button class="quiet small" aria-pressed={isFocused} onClick={() => onFocus(isFocused ? [] : sources)}>
               → {sources.map((source) => source + 1).join(", ")}
               <span class="visually-hidden"> are the sources of this line</span>
-            </button>
+            </Button>
           )}
         </div>
       );
