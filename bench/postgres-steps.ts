@@ -84,8 +84,16 @@ let postmaster: string | null = null;
 /** Of the server at this address and all processes that it has started, those that have ended too. Linux counts it. */
 export function watchServer(url: string): void {
   const { port } = new URL(url);
-  postmaster =
-    processes().find((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(`\0-p\0${port}\0`)) ?? null;
+  postmaster = processes().find((pid) => readProc(pid, "cmdline")?.includes(`\0-p\0${port}\0`)) ?? null;
+}
+
+/** Null if the process has ended meanwhile. */
+function readProc(pid: string, file: "cmdline" | "stat"): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return null;
+  }
 }
 
 const processes = (): readonly string[] => readdirSync("/proc").filter((name) => /^\d+$/.test(name));
@@ -93,16 +101,12 @@ const processes = (): readonly string[] => readdirSync("/proc").filter((name) =>
 export function serverCpuMs(): number {
   let ticks = 0;
   for (const pid of processes()) {
-    try {
-      const [, parent, ...fields] = readFileSync(`/proc/${pid}/stat`, "latin1")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      const spent = fields.slice(9, 13).map(Number);
-      if (parent === postmaster || pid === postmaster)
-        ticks += spent.slice(0, pid === postmaster ? 4 : 2).reduce((sum, each) => sum + each, 0);
-    } catch {
-      // It has ended meanwhile.
-    }
+    const stat = readProc(pid, "stat");
+    if (stat === null) continue;
+    const [, parent, ...fields] = stat.replace(/^.*\) /s, "").split(" ");
+    const spent = fields.slice(9, 13).map(Number);
+    if (parent === postmaster || pid === postmaster)
+      ticks += spent.slice(0, pid === postmaster ? 4 : 2).reduce((sum, each) => sum + each, 0);
   }
   return (ticks * 1_000) / ticksPerSecond;
 }

@@ -30,7 +30,7 @@ function blockOf(said: Said, raw: HostMessage, files: ReadonlySet<FileId>): read
     case "reasoning":
       return [{ kind: "reasoning", text: reasoningIn(said.block) }];
     case "other":
-      return [pictureOf(said.block) ?? other(said.block)];
+      return [pictureOf(said.block, files) ?? other(said.block)];
   }
 }
 
@@ -44,10 +44,10 @@ function resultOf(
   const texts = inside.flatMap((block) =>
     isObject(block) && typeof block["text"] === "string" ? [block["text"]] : [],
   );
-  const isBare = inside.length > 0 && texts.length === 0 && inside.every((block) => pictureOf(block) === null);
+  const pictures = inside.flatMap((block) => pictureOf(block, files) ?? []);
+  const isBare = inside.length > 0 && texts.length === 0 && pictures.length === 0;
   const text = isBare || (inside.length === 0 && typeof content !== "string") ? jsonOf(content) : texts.join("\n");
   const isFailed = isError || isFailedResult(raw);
-  const pictures = inside.flatMap((block) => pictureOf(block) ?? []);
   const moved = textOrFile(text, files);
   return [
     { kind: "result", id, name: resultToolIn(raw), isFailed, text },
@@ -66,22 +66,36 @@ function reasoningIn(block: JsonObject): string {
 }
 
 function textOrFile(text: string, files: ReadonlySet<FileId>): Block {
+  const file = movedIn(text, files);
+  return file === null ? { kind: "text", text } : { kind: "file", file, text };
+}
+
+/** The file to which this text is a reference. */
+function movedIn(text: string, files: ReadonlySet<FileId>): FileId | null {
   const [first = ""] = /file_[0-9a-f]{16}/.exec(text) ?? [];
-  return isFileId(first) && files.has(first) ? { kind: "file", file: first, text } : { kind: "text", text };
+  return isFileId(first) && files.has(first) ? first : null;
 }
 
 /** What a browser shows without running anything in it. */
 export const pictureTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
-function pictureOf(block: Json): Block | null {
+/** In the message, or moved to a file. */
+function pictureOf(block: Json, files: ReadonlySet<FileId>): Block | null {
   const data = mediaDataOf(block);
   if (data === null || !isObject(block)) return null;
   const { source } = block;
   const named = [block["mimeType"], block["media_type"], isObject(source) ? source["media_type"] : undefined];
-  const mimeType = pictureTypes.find((type) => named.includes(type)) ?? typeBySignature(data);
-  if (mimeType === undefined || !/^[\w+/=\s-]+$/.test(data)) return null;
-  return { kind: "picture", address: `data:${mimeType};base64,${data}`, mimeType };
+  const moved = movedIn(data.slice(0, referenceMax), files);
+  const isType = (type: string): boolean => named.includes(type) || (moved !== null && data.includes(type));
+  const mimeType = pictureTypes.find(isType) ?? typeBySignature(data);
+  if (mimeType === undefined) return null;
+  if (moved !== null) return { kind: "picture", address: pictureAddress(moved), mimeType };
+  return /^[\w+/=\s-]+$/.test(data) ? { kind: "picture", address: `data:${mimeType};base64,${data}`, mimeType } : null;
 }
+
+/** A reference names its file at its beginning. */
+const referenceMax = 200;
+export const pictureAddress = (file: FileId): string => `/api/picture?id=${file}`;
 
 const signatures: readonly (readonly [string, (typeof pictureTypes)[number]])[] = [
   ["iVBORw0KGgo", "image/png"],

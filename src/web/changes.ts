@@ -41,7 +41,7 @@ export function createChanges({ jobs, about }: Parts): WriteTable {
       const conversation = given["conversation"] === undefined ? null : conversationIn(given);
       return jobs.start("health", async (doing) => ({
         kind: "health",
-        health: await checkHealth(conversation, doing, about.zone),
+        health: await checkHealth(conversation, doing),
       }));
     },
     async plan(body, doing) {

@@ -8,10 +8,10 @@
 import type { Timestamp } from "../core/base/time.ts";
 import type { Change } from "../core/maintenance/history.ts";
 import type { ConversationId, FileId, MessageId, Role, SummaryId } from "../core/model/types.ts";
-import type { Comparison } from "../core/seen/compare.ts";
+import type { DatabaseStatus } from "../core/status.ts";
 import type { ChangeRequest, History, Job, Plan, RewritePlan, RewriteSelection } from "./contract/changes.ts";
 import type { Activity, Conversations, Session } from "./contract/conversations.ts";
-import type { InView, ItemText, PromptReading, PromptsPage, Stats, Status } from "./contract/prompts.ts";
+import type { InView, ItemText, PromptReading, Stats } from "./contract/prompts.ts";
 import type {
   FileReading,
   Found,
@@ -62,8 +62,11 @@ export interface Reads {
   file: { query: { id: FileId; fromLine?: number }; answer: FileReading };
   /** The prompt that would be sent now, by default with the conversation's own budget. */
   promptNow: { query: { conversation: ConversationId; budget?: number }; answer: PromptReading };
-  /** The newest `limit` (default 200, up to 2,000) recorded prompts up to number `to`. */
-  prompts: { query: { conversation: ConversationId; to?: number; limit?: number }; answer: PromptsPage };
+  /** The numbers of the first and the last recorded prompt; null if there are none. */
+  prompts: {
+    query: { conversation: ConversationId };
+    answer: { readonly first: number | null; readonly last: number | null };
+  };
   /** By number, turn or time of a conversation, or behind a message; without any, the newest. */
   prompt: {
     query: { conversation: ConversationId; number?: number; turn?: string; at?: Timestamp } | { message: MessageId };
@@ -74,8 +77,8 @@ export interface Reads {
     query: { conversation: ConversationId; number?: number; budget?: number; item: number };
     answer: ItemText;
   };
-  compare: { query: { conversation: ConversationId; before: number; after: number }; answer: Comparison };
-  inView: { query: { conversation: ConversationId; message?: MessageId; summary?: SummaryId }; answer: InView };
+  /** Of a message or a summary. */
+  inView: { query: { id: string }; answer: InView };
   search: {
     query: {
       pattern: string;
@@ -95,7 +98,7 @@ export interface Reads {
   };
   /** Prompts, compactions and model calls for plots. */
   stats: { query: { conversation: ConversationId; since?: Timestamp; limit?: number }; answer: Stats };
-  status: { query: Nothing; answer: Status };
+  status: { query: Nothing; answer: DatabaseStatus };
   history: { query: { conversation?: ConversationId; limit?: number }; answer: History };
   change: { query: { change: number }; answer: { readonly change: Change; readonly stepsLeft: number } };
   job: { query: { id: string }; answer: Job };

@@ -3,18 +3,16 @@
 import { isFixedByText } from "../core/maintenance/inspect.ts";
 import { isSummaryId, parseMessageId, seqOf } from "../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../core/model/types.ts";
-import { findingsLines, groupsOf } from "../format/findings.ts";
+import { groupsOf } from "../format/findings.ts";
 import type { Doing } from "../operator/port.ts";
 import type { Health } from "./contract.ts";
 import { placesOf } from "./layout.ts";
-import { plainPage } from "./plain-page.ts";
 
 const placedMax = 1_000;
 
 export async function checkHealth(
   conversation: ConversationId | null,
   { port, signal, onProgress }: Doing,
-  zone: string,
 ): Promise<Health> {
   const lcm = await port.reading();
   const revision = conversation === null ? null : ((await lcm.store.conversation(conversation))?.revision ?? 0);
@@ -44,6 +42,5 @@ export async function checkHealth(
     fixable: conversationsOf(fixed),
     repairable: conversationsOf(repaired),
     places: Object.fromEntries([...messages, ...places]),
-    lines: findingsLines(plainPage(zone), groups, checked, false),
   };
 }

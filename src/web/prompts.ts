@@ -4,14 +4,14 @@ import type { Assembly } from "../core/assembly/assemble.ts";
 import { LcmError } from "../core/base/errors.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { ConversationId, MessageId, SummaryId } from "../core/model/types.ts";
+import { isSummaryId, parseMessageId, type ConversationId } from "../core/model/types.ts";
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { idsOf, itemName, itemsOf, itemText, rangeOf, reservations } from "../format/context.ts";
 import { viewSentence } from "../format/seen.ts";
-import { statsLines } from "../format/stats.ts";
 import { changesTo } from "../operator/prompts.ts";
 import { blocksIn } from "./blocks.ts";
-import type { InView, ItemText, PromptItem, PromptReading, PromptsPage, Stats } from "./contract.ts";
+import type { InView, ItemText, PromptItem, PromptReading, Reads, Stats } from "./contract.ts";
+import { findId } from "./reading.ts";
 import { paceOf } from "./timeline.ts";
 
 const openingMax = 240;
@@ -88,26 +88,24 @@ export async function readItem(lcm: Lcm, { conversation, number, budget, item }:
   return { role: typeof raw["role"] === "string" ? raw["role"] : "message", blocks: blocksIn(raw, new Set()) };
 }
 
-export async function readPromptsPage(
-  lcm: Lcm,
-  { conversation, to, limit }: { conversation: ConversationId; to: number | undefined; limit: number },
-): Promise<PromptsPage> {
-  const { store } = lcm;
+export async function readPromptNumbers(
+  { store }: Lcm,
+  conversation: ConversationId,
+): Promise<Reads["prompts"]["answer"]> {
   const [first] = (await store.prompts(conversation, { limit: 1 })).rows;
   const [last] = (await store.prompts(conversation, { limit: 1, keep: "newest" })).rows;
-  const range = { conversation, limit, ...(to === undefined ? {} : { to }) };
-  const { prompts } = await lcm.promptStats(range);
-  return { prompts, first: first?.number ?? null, last: last?.number ?? null };
+  return { first: first?.number ?? null, last: last?.number ?? null };
 }
 
-export async function readInView(
-  lcm: Lcm,
-  conversation: ConversationId,
-  id: MessageId | SummaryId,
-  zone: string,
-): Promise<InView> {
+export async function readInView(lcm: Lcm, asked: string, zone: string): Promise<InView> {
+  const id = parseMessageId(asked) ?? (isSummaryId(asked) ? asked : null);
+  if (id === null)
+    throw new LcmError("invalid", `${JSON.stringify(asked.slice(0, 80))} is neither a message nor a summary`, {
+      hint: "ids look like msg_1-42 and sum_0123456789abcdef",
+    });
+  const { conversation } = await findId(lcm, asked);
   const spans = await lcm.findInPrompts(conversation, id);
-  return { spans, words: viewSentence(spans, zone) };
+  return { conversation, id, spans, words: viewSentence(spans, zone) };
 }
 
 const compactionsMax = 500;
@@ -127,6 +125,5 @@ export async function readStats(
     ),
     calls: from === null ? [] : await store.summaryCalls(conversation, from),
     pace: paceOf(await store.pace(conversation, paceMarks)),
-    lines: statsLines(stats),
   };
 }

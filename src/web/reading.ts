@@ -19,7 +19,7 @@ import { fileIdsOf } from "../core/ingest/large-content.ts";
 import { bareName } from "../format/conversations.ts";
 import { inShort, openingOf } from "../format/messages.ts";
 import { parsePromptName } from "../format/seen.ts";
-import { blocksIn, pictureTypes } from "./blocks.ts";
+import { blocksIn, pictureAddress, pictureTypes } from "./blocks.ts";
 import type {
   FileReading,
   MessageInShort,
@@ -154,7 +154,7 @@ export async function readFile({ store }: Lcm, id: FileId, fromLine: number): Pr
   const [message] = await store.messages({ conversation: file.conversation, keys });
   const isPicture = pictureTypes.some((type) => type === file.mimeType);
   const base = { file, message: message?.id ?? null };
-  if (file.encoding === "base64") return { ...base, text: null, picture: isPicture ? `/api/picture?id=${id}` : null };
+  if (file.encoding === "base64") return { ...base, text: null, picture: isPicture ? pictureAddress(id) : null };
   const { text, lines } = await store.fileLines(id, { fromLine, charactersMax });
   // The last line may have been cut.
   const shown = text.length < charactersMax ? text : text.slice(0, Math.max(1, text.lastIndexOf("\n")));

@@ -6,8 +6,6 @@ import { caveatSentence } from "../core/recall/grep.ts";
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { readStatus } from "../core/status.ts";
 import { bareName } from "../format/conversations.ts";
-import { statusFacts } from "../format/status.ts";
-import { facts } from "../format/table.ts";
 import { conversationsAsks, type ConversationRow as Row } from "../operator/conversations.ts";
 import { historyAsks } from "../operator/history.ts";
 import type { Doing, Port } from "../operator/port.ts";
@@ -15,8 +13,7 @@ import { reachFor, toHits } from "../operator/search.ts";
 import type { ConversationRow, Found, Hit, Reads } from "./contract.ts";
 import type { Jobs } from "./jobs.ts";
 import { placesOf } from "./layout.ts";
-import { plainPage } from "./plain-page.ts";
-import { readInView, readItem, readPrompt, readPromptNow, readPromptsPage, readStats } from "./prompts.ts";
+import { readInView, readItem, readPrompt, readPromptNow, readPromptNumbers, readStats } from "./prompts.ts";
 import { must, type Query } from "./query.ts";
 import { findId, messageInShort, readFile, readMessage, readSources, readSummary } from "./reading.ts";
 import type { About, ReadTable } from "./tables.ts";
@@ -34,7 +31,7 @@ export const createReads = ({ jobs, about }: Parts): ReadTable => ({
   ...reading,
   ...createPromptReads(about),
   search: readSearch,
-  status: async (_, { port }) => await readWholeStatus(port, about),
+  status: async (_, { port }) => await readStatus(await port.reading(), 1),
   job: async (query) => jobs.find(must("id", query.text("id"))),
 });
 
@@ -175,13 +172,12 @@ const reading: ReadTable<"messages" | "message" | "summary" | "sources" | "find"
 
 // ── What the model saw ───────────────────────────────────────────────────────────────────────────────────────────────
 
-const promptsDefault = 200;
 const promptsMax = 2_000;
 const budgetMax = 100_000_000;
 
 const createPromptReads = ({
   zone,
-}: About): ReadTable<"promptNow" | "prompts" | "prompt" | "promptItem" | "compare" | "inView" | "stats"> => ({
+}: About): ReadTable<"promptNow" | "prompts" | "prompt" | "promptItem" | "inView" | "stats"> => ({
   promptNow: async (query, { port }) =>
     await readPromptNow(
       await port.reading(),
@@ -189,11 +185,7 @@ const createPromptReads = ({
       query.whole("budget", budgetMax),
     ),
   prompts: async (query, { port }) =>
-    await readPromptsPage(await port.reading(), {
-      conversation: must("conversation", query.conversation()),
-      to: query.whole("to"),
-      limit: query.whole("limit", promptsMax) ?? promptsDefault,
-    }),
+    await readPromptNumbers(await port.reading(), must("conversation", query.conversation())),
   prompt: async (query, { port }) => await readPrompt(await port.reading(), choiceOf(query)),
   promptItem: async (query, { port }) =>
     await readItem(await port.reading(), {
@@ -202,20 +194,7 @@ const createPromptReads = ({
       budget: query.whole("budget", budgetMax),
       item: must("item", query.whole("item")),
     }),
-  async compare(query, { port }) {
-    const lcm = await port.reading();
-    const conversation = must("conversation", query.conversation());
-    const record = async (name: string) =>
-      (await lcm.findPrompt({ conversation, number: must(name, query.whole(name)) })).record;
-    return await lcm.comparePrompts(await record("before"), await record("after"));
-  },
-  inView: async (query, { port }) =>
-    await readInView(
-      await port.reading(),
-      must("conversation", query.conversation()),
-      must("message", query.message("message") ?? query.summary("summary")),
-      zone,
-    ),
+  inView: async (query, { port }) => await readInView(await port.reading(), must("id", query.text("id")), zone),
   stats: async (query, { port }) =>
     await readStats(await port.reading(), {
       conversation: must("conversation", query.conversation()),
@@ -273,21 +252,5 @@ async function readSearch(query: Query, { port, signal }: Doing): Promise<Found>
     }),
     caveats: found.caveats,
     notes: found.caveats.map((caveat) => caveatSentence(caveat, "flags")),
-  };
-}
-
-// ── Status ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const compactionsMax = 20;
-
-async function readWholeStatus(port: Port, { zone }: About): Promise<Reads["status"]["answer"]> {
-  const status = await readStatus(await port.reading(), compactionsMax);
-  const model = await port.summariser().catch((error: unknown) => ({ name: null, problem: errorText(error) }));
-  const { proxies: _, ...surroundings } = await port.surroundings();
-  const page = plainPage(zone);
-  return {
-    status,
-    usage: status.usage,
-    lines: facts(statusFacts(page, { ...status, ...surroundings, model }), page.paint, null),
   };
 }

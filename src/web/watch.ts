@@ -1,6 +1,5 @@
 /** Watches the database while somebody looks, and tells its listeners when it has changed. */
 
-import { LcmError } from "../core/base/errors.ts";
 import type { ConversationId } from "../core/model/types.ts";
 import type { Port } from "../operator/port.ts";
 import type { Events } from "./contract.ts";
@@ -23,8 +22,9 @@ export function createWatch(port: Port) {
     if (isLooking) return;
     isLooking = true;
     try {
-      const watched = [...listeners].flatMap(({ conversation }) => conversation ?? []);
-      const stamp = await stampOf(port, watched);
+      // A server's is empty until it has answered once. That answer counts as a change, because something may have been
+      // written after the page was read and before the answer.
+      const stamp = port.stamp() ?? gone;
       if (known !== null && stamp !== known) for (const each of listeners) each.tell(await changed(port, stamp, each));
       known = stamp;
     } catch {
@@ -55,22 +55,6 @@ export function createWatch(port: Port) {
 }
 
 const gone = "gone";
-/** Of a store without a file, this many of the newest conversations are compared. */
-const comparedMax = 200;
-
-async function stampOf(port: Port, watched: readonly ConversationId[]): Promise<string> {
-  const stamp = port.stamp();
-  if (stamp !== null) return stamp;
-  try {
-    const { store } = await port.reading();
-    const newest = await store.conversations({ includeHidden: true, limit: comparedMax });
-    const prompts = watched.map(async (id) => (await store.prompts(id, { limit: 1, keep: "newest" })).rows[0]?.number);
-    return JSON.stringify([newest.map(({ id, revision }) => [id, revision]), await Promise.all(prompts)]);
-  } catch (error) {
-    if (error instanceof LcmError && error.code === "not_found") return gone;
-    throw error;
-  }
-}
 
 async function changed(port: Port, stamp: string, { conversation }: Listener): Promise<Event> {
   if (stamp === gone) return { name: "replaced", data: {} };

@@ -29,7 +29,7 @@ export type Reply =
   /** An answer in chunks, this many milliseconds apart; only the first half of it, if it breaks. */
   | { readonly kind: "drip"; readonly answer: Answer; readonly pauseMs: number; readonly breaks: boolean }
   /** Trouble: `error`, `body`, `hang`, `cut`. */
-  | Exclude<Step, ScriptedAnswer | { kind: "endless" | "reply" }>;
+  | Exclude<Step, ScriptedAnswer | { kind: "endless" | "reply" | "vectors" }>;
 
 /** A message from the wire, whichever format it had. */
 export interface Said {

@@ -1,12 +1,12 @@
 /** A conversation whose prompts were recorded: twenty turns about a pier, an allergy in the second, folded on the way. */
 
 import { createLcm, type Lcm } from "../../src/core/lcm.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { msToTimestamp, timestampToMs, type Timestamp } from "../../src/core/base/time.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import type { ConversationId, SummaryId } from "../../src/core/model/types.ts";
 import { summary } from "../store-contract/ground.ts";
+import { openNew } from "./new-database.ts";
 
 export interface RecordedTalk {
   readonly conversation: ConversationId;
@@ -51,11 +51,11 @@ export async function recordTalk(lcm: Lcm, minutes: { now: number }): Promise<Re
 }
 
 /** The same in a database of its own, with the same ids and times whenever it is made. */
-export async function makeRecordedTalk(path: string): Promise<RecordedTalk> {
+export async function makeRecordedTalk(where: string): Promise<RecordedTalk> {
   const minutes = { now: 0 };
   let ids = 0;
   const hex16 = (): string => (++ids).toString(16).padStart(16, "0");
-  const store = await openSqlite({ path, housekeeping: false, hex16 });
+  const store = await openNew(where, { hex16 });
   const lcm = createLcm({
     store,
     clock: { now: () => msToTimestamp(start + minutes.now * 60_000) },

@@ -35,6 +35,8 @@ export type Step =
       readonly afterAsked?: number;
     }
   | { readonly kind: "body"; readonly status: number; readonly body: string }
+  /** Embeds each text, in the format of OpenAI. */
+  | { readonly kind: "vectors"; readonly of: (text: string) => Iterable<number> }
   /** Answers without an end, until the connection is closed. */
   | { readonly kind: "endless"; readonly status: number }
   /** Accepts the request and never answers. */
@@ -118,6 +120,10 @@ function perform(step: Step | undefined, asked: Asked, response: ServerResponse,
     }
     case "body":
       return send(step.status, step.body);
+    case "vectors": {
+      const texts = asked.body["input"] as readonly string[];
+      return send(200, JSON.stringify({ data: texts.map((text) => ({ embedding: [...step.of(text)] })) }));
+    }
     case "endless":
       response.writeHead(step.status, { "content-type": "application/json" });
       Readable.from(spaces()).pipe(response);

@@ -1,23 +1,18 @@
 /** Every change in a real browser: the plan first, applied, its result shown, and undone; and a live view beside a writer. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { once } from "node:events";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { makeDemoDatabase } from "../support/demo-database.ts";
 import { withoutBrowser } from "../support/platform.ts";
 import { portOver } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createScriptedModel } from "../support/scripted-model.ts";
 import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
+import { apply, changeOf, dissolvesAndTakesBack, importInto, seesWhatAnotherWrites, undoNow } from "./stories.ts";
 
-const repository = fileURLToPath(new URL("../..", import.meta.url));
 const leaf = "sum_000000013c6ef362";
-const top = "sum_000000016a99b44c";
 
 describe("changes in the explorer", { skip: withoutBrowser }, () => {
   const folder = makeScratch("web-changes");
@@ -29,24 +24,6 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     visitor = await visit(await startExplorer(portOver(path, { model })));
   });
 
-  const apply = async (): Promise<void> => {
-    await visitor.until(`document.querySelector("dialog .primary:not(:disabled)")?.textContent === "Apply"`);
-    await visitor.click("Apply");
-  };
-  /** The number of the change that the dialog offers to undo. */
-  const changeOf = async (): Promise<number> => {
-    await visitor.until(`/Undo change \\d+/.test(document.querySelector("dialog")?.innerText)`);
-    return Number(/Undo change (\d+)/.exec(await visitor.text())?.[1]);
-  };
-  const undoNow = async (): Promise<void> => {
-    await visitor.click(`Undo change ${await changeOf()}`);
-    await visitor.sees("Undo a change");
-    await apply();
-    await visitor.sees(/Undid change \d+/);
-    await visitor.click("Close", "button");
-    await visitor.until(`document.querySelector("dialog") === null`);
-  };
-
   it("rewrites a summary beside its old text, and takes it back", async () => {
     await visitor.go(`#/summary/${leaf}`);
     await visitor.sees("extracted without a model");
@@ -57,27 +34,18 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     assert.ok(Number(await visitor.page.evaluate(`document.querySelectorAll("dialog td.old").length`)) > 0);
     assert.ok(Number(await visitor.page.evaluate(`document.querySelectorAll("dialog td.new").length`)) > 0);
     assert.deepEqual(await visitor.barriers(), []);
-    await apply();
+    await apply(visitor);
     await visitor.sees("1 summary rewritten");
     // The page behind follows by itself.
     await visitor.sees("written by a model (scripted/one)");
-    await undoNow();
+    await undoNow(visitor);
     await visitor.sees("extracted without a model");
   });
 
-  it("dissolves a summary, and takes it back", async () => {
-    await visitor.go(`#/summary/${top}`);
-    await visitor.sees("Dissolve …");
-    await visitor.press("d");
-    await visitor.sees(/Dissolve a summary[^]*10 summaries/);
-    await apply();
-    await undoNow();
-    await visitor.go("#/timeline/1");
-    await visitor.sees("All: 1,487 messages");
-  });
+  it("dissolves a summary, and takes it back", async () => await dissolvesAndTakesBack(visitor));
 
   it("compacts, and dissolves what that made", async () => {
-    await run("import", transcriptOf("young", 120), "--db", path);
+    await importInto(path, folder, "young", 120);
     await visitor.go("#/changes/2");
     await visitor.sees("Compact …");
     await visitor.click("Compact …");
@@ -85,7 +53,7 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.click("Fold short runs, too", "checkbox");
     await visitor.until(`document.querySelector("dialog .primary:not(:disabled)") !== null`);
     await visitor.click("Without a model", "checkbox");
-    await apply();
+    await apply(visitor);
     await visitor.until(`document.querySelector("dialog .done") !== null`);
     await visitor.click("Close", "button");
     await visitor.go("#/message/msg_2-1");
@@ -94,8 +62,8 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.sees("Dissolve …");
     await visitor.press("d");
     await visitor.sees("Dissolve a summary");
-    await apply();
-    await undoNow();
+    await apply(visitor);
+    await undoNow(visitor);
   });
 
   it("pins what a user said, and takes it back", async () => {
@@ -105,22 +73,22 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.go("#/message/msg_1-1");
     await visitor.sees("Pin: keep it in every prompt …");
     await visitor.click("Pin: keep it in every prompt …");
-    await visitor.sees(/Pin or unpin/);
-    await apply();
-    await undoNow();
+    await visitor.sees(/Keep in every prompt/);
+    await apply(visitor);
+    await undoNow(visitor);
     await visitor.sees("Pin: keep it in every prompt …");
   });
 
   it("transplants summaries into another conversation, and takes them back", async () => {
-    await run("import", transcriptOf("empty", 1), "--db", path);
+    await importInto(path, folder, "empty", 1);
     await visitor.go("#/changes/1");
     await visitor.sees("Copy its summaries into");
     await visitor.until(`document.querySelectorAll("main select option").length > 1`);
     await visitor.choose("Copy its summaries into", "3");
     await visitor.click("Transplant …");
     await visitor.sees("Transplant summaries");
-    await apply();
-    await undoNow();
+    await apply(visitor);
+    await undoNow(visitor);
   });
 
   it("fixes what can be derived, and takes it back", async () => {
@@ -131,8 +99,8 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.sees(/Problems found: \d+ error/);
     await visitor.click("Fix what can be derived …");
     await visitor.sees("Fix findings");
-    await apply();
-    await changeOf();
+    await apply(visitor);
+    await changeOf(visitor);
     await visitor.click("Close", "button");
     await visitor.click("Check again");
     await visitor.sees("Healthy.");
@@ -143,9 +111,12 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.sees(/rewrite[^]*undone by/);
     await visitor.click("1", "link");
     await visitor.sees(/Change 1[^]*rewrite[^]*before\s+after/);
-    await visitor.click("Redo …");
+    await visitor.go("#/changes");
+    await visitor.sees(/rewrite[^]*undone by/);
+    // The rewrite is the oldest, and so the last.
+    await (await visitor.page.$$("main tbody button")).at(-1)?.click();
     await visitor.sees("Undo a change");
-    await apply();
+    await apply(visitor);
     await visitor.sees(/Undid change/);
     await visitor.click("Close", "button");
     await visitor.go(`#/summary/${leaf}`);
@@ -153,38 +124,7 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
   });
 
   it("shows what another process writes, without being asked", async () => {
-    await visitor.go("#/");
-    await visitor.sees("1,487");
-    await run("import", transcriptOf("more", 25), "--db", path);
-    await visitor.sees(/heliotrope 0[^]*\b25\b/);
+    await seesWhatAnotherWrites(visitor, path, folder);
     assert.deepEqual(visitor.troubles(), []);
   });
-
-  /** A transcript of another session: a user who says something a minute. */
-  function transcriptOf(session: string, count: number): string {
-    const lines = Array.from({ length: count }, (_, at) => ({
-      type: "message",
-      id: `${session}-${at}`,
-      parentId: at === 0 ? null : `${session}-${at - 1}`,
-      timestamp: new Date(Date.UTC(2026, 9, 12, 8, at)).toISOString(),
-      message: {
-        role: "user",
-        content: `${session === "more" ? "heliotrope" : session} ${at} ${"and so on ".repeat(20)}`,
-      },
-    }));
-    const file = join(folder, `${session}.jsonl`);
-    writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
-    return file;
-  }
-
-  /** Runs the command line in a process of its own. */
-  async function run(...words: readonly string[]): Promise<void> {
-    const child = spawn(process.execPath, [join(repository, "bin/lcm.js"), ...words], {
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    let said = "";
-    child.stderr.on("data", (chunk) => (said += String(chunk)));
-    const [status] = await once(child, "exit");
-    assert.equal(status, 0, said);
-  }
 });

@@ -8,7 +8,11 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { ConversationId } from "../../src/core/model/types.ts";
+import { createLcm } from "../../src/core/lcm.ts";
+import { systemClock } from "../../src/index.ts";
+import { openNew } from "../support/new-database.ts";
 import { makeRecordedTalk } from "../support/recorded-prompts.ts";
+import { usePostgres } from "../support/shared-postgres.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { withExplorer, type Seen } from "./ground.ts";
 
@@ -74,6 +78,25 @@ describe("a page beside a writing process", () => {
       await connected.promise;
     });
     assert.deepEqual(await ended.promise, [{ event: "end", data: {} }]);
+  });
+});
+
+describe("a page of a database on a server", async () => {
+  const server = await usePostgres();
+
+  it("is told of a write to the oldest of many conversations", async () => {
+    const url = `${server.url}?schema=many`;
+    const lcm = createLcm({ store: await openNew(url), clock: systemClock });
+    for (let at = 0; at < 220; at++) await lcm.store.open({ sessionId: `session ${at}` });
+    const at = systemClock.now();
+    await withExplorer(url, {}, async ({ events, read }) => {
+      const before = (await read("timeline", { conversation })).conversation.revision;
+      await events(`conversation=${conversation}`, changedTo(before + 1), async () => {
+        await lcm.ingest(conversation, [{ kind: "message", key: "k", at, message: { role: "user", content: "late" } }]);
+      });
+      assert.equal((await read("timeline", { conversation })).extent?.to, 1);
+    });
+    await lcm.close();
   });
 });
 

@@ -10,6 +10,7 @@ import { makeRecordedTalk } from "../support/recorded-prompts.ts";
 import { portOver } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
+import { nameOfView, seesView, views } from "./stories.ts";
 
 describe("the explorer", { skip: withoutBrowser }, () => {
   let demo: Visitor;
@@ -23,41 +24,8 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     talk = await visit(await startExplorer(portOver(join(folder, "talk.db"), { readOnly: true })));
   });
 
-  /** Each view by what it must show. */
-  const views: readonly (readonly [address: string, sees: string | RegExp, of?: "talk"])[] = [
-    ["#/", /1 conversation[^]*Three customers[^]*1,487[^]*healthy/],
-    ["#/timeline/1", /All: 1,487 messages, 2026-09-07 – 2026-10-11[^]*in the prompt/],
-    ["#/timeline/1?focus=msg_1-10", /msg_1-10[^]*Three orders, one charge too many/],
-    ["#/messages/1?at=700", /msg_1-692[^]*msg_1-700[^]*Theo\s+Football/],
-    ["#/message/msg_1-2", /assistant[^]*75 tokens[^]*Good morning. I'll look at the payment worker's log[^]*shell/],
-    ["#/summary/sum_000000016a99b44c", /extracted without a model[^]*Made from 10 summaries[^]*sum_000000013c6ef362/],
-    ["#/summary/sum_000000013c6ef362", /Made from 154 messages[^]*msg_1-1\b/],
-    ["#/file/file_0000000161c8864f", /file_0000000161c8864f/],
-    ["#/seen/1", /prompt 2 of 2[^]*7,627 tokens[^]*fresh tail\s+5,069[^]*folded into sum_000000016a99b44c[^]*34 items/],
-    ["#/seen/1?prompt=now", /would be sent now[^]*budget/],
-    ["#/when/msg_1-3", /peanut allergy[^]*does not show it itself[^]*in view only as part of a summary/, "talk"],
-    ["#/search?q=passport", /15 matches[^]*It runs out 3 December 2026/],
-    ["#/health", /conversations[^]*1,487[^]*Healthy/],
-    ["#/health/1", /11 summaries were extracted without a model/],
-    ["#/cost/1", /same bytes as before[^]*Tokens per prompt[^]*Growth/],
-    ["#/cost/1", /read from cache\s+13%[^]*Read from the provider’s cache/, "talk"],
-    ["#/changes", "Nothing was changed yet."],
-    ["#/changes/1", /Compact[^]*Transplant/],
-  ];
-
-  for (const [address, sees, of] of views)
-    it(`shows ${of ?? "the demo"} at ${address}, for everybody`, async () => {
-      const visitor = of === "talk" ? talk : demo;
-      await visitor.go(address);
-      await visitor.sees(sees);
-      await visitor.until(`document.querySelector(".loading") === null`);
-      assert.deepEqual(await visitor.barriers(), []);
-      await visitor.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
-      assert.deepEqual(await visitor.barriers("color-contrast"), [], "in the dark");
-      await visitor.page.emulateMediaFeatures([]);
-      assert.deepEqual(visitor.troubles(), []);
-      assert.match(await visitor.page.title(), /· lossless-claw$/);
-    });
+  for (const story of views)
+    it(`shows ${nameOfView(story)}`, async () => await seesView(story[2] === "talk" ? talk : demo, story));
 
   it("filters conversations as one types, and says when none matches", async () => {
     await demo.go("#/");
@@ -130,6 +98,27 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     demo.troubles();
   });
 
+  it("opens a hit unfolded where its words are together, and marks them", async () => {
+    await demo.go("#/search?q=drift monitor clock&roles=tool");
+    await demo.sees(/\d+ match/);
+    await demo.press("Enter");
+    await demo.until(`document.activeElement?.classList.contains("hit-link")`);
+    const words = (await demo.page.evaluate(
+      `[...document.activeElement.querySelectorAll("mark")].map((mark) => mark.textContent)`,
+    )) as readonly string[];
+    assert.ok(words.length > 0);
+    await demo.press("Enter");
+    await demo.until(`CSS.highlights.get("found")?.size >= ${new Set(words).size}`);
+    const seen = `[...CSS.highlights.get("found")].some((range) => {
+      const { top, bottom } = range.getBoundingClientRect();
+      return bottom > top && top >= 0 && bottom <= innerHeight;
+    })`;
+    await demo.until(seen);
+    assert.match(await demo.address(), /mark=/);
+    await demo.go("#/message/msg_1-10");
+    await demo.until(`!CSS.highlights.has("found")`);
+  });
+
   it("steps through prompts with keys, and says what changed", async () => {
     await talk.go("#/seen/1?prompt=9");
     await talk.sees(/prompt 9 of 20[^]*folded into sum_0000000100000001/);
@@ -173,6 +162,33 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     await demo.sees("Check everything");
     await demo.press("2");
     await demo.sees("What are you looking for?");
+  });
+
+  it("goes from view to view of a conversation, and from fields to what they found, by keys", async () => {
+    await demo.go("#/timeline/1");
+    await demo.sees("All: 1,487 messages");
+    for (const [key, sees] of [
+      ["S", "prompt 2 of 2"],
+      ["O", "Tokens per prompt"],
+      ["M", /1,448–1,487 of 1,487/],
+      ["C", "Nothing was changed yet."],
+      ["F", "What are you looking for?"],
+    ] as const) {
+      await demo.press(key);
+      await demo.sees(sees);
+    }
+    await demo.page.keyboard.type("passport");
+    await demo.sees(/\d+ matches/);
+    await demo.press("ArrowDown", "ArrowDown");
+    await demo.until(`document.activeElement === document.querySelectorAll(".hit a.hit-link")[1]`);
+    await demo.press("1");
+    await demo.sees("1,487");
+    await demo.press("f");
+    await demo.press("Enter");
+    await demo.until(`document.activeElement?.classList.contains("conversation-name")`);
+    await demo.press("f");
+    await demo.press("Escape");
+    await demo.until(`document.activeElement === document.body`);
   });
 
   it("begins each view at its heading, and skips to the content", async () => {

@@ -26,6 +26,7 @@ export function translateError(error: unknown): unknown {
   const as = (code: ErrorCode, what: string, hint: string): LcmError =>
     new LcmError(code, `${what}: ${errorText(error)}`, { cause: error, hint });
   const code = codeOf(error);
+  if (errorText(error).startsWith("Cannot use a pool after")) return new LcmError("unavailable", "the store is closed");
   if (isLost(error) || code.startsWith("53"))
     return as("unavailable", "the database cannot be reached", "check that the server runs and accepts connections");
   if (code === "55P03") return as("unavailable", "the database has been locked by another process", "try again later");

@@ -4,25 +4,16 @@ import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { PromptRecord } from "../../core/model/prompts.ts";
-import type { SummaryCall, UsageTotals } from "../../core/model/store.ts";
-import type { CompactionRecord, ConversationId, MessageId } from "../../core/model/types.ts";
+import type { SummaryCall } from "../../core/model/store.ts";
+import type { CompactionRecord, ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import type { Comparison } from "../../core/seen/compare.ts";
 import type { ViewSpan } from "../../core/seen/find-seen.ts";
-import type { PromptCost, PromptStats } from "../../core/seen/stats.ts";
-import type { DatabaseStatus } from "../../core/status.ts";
+import type { PromptStats } from "../../core/seen/stats.ts";
 import type { FindingGroup } from "../../format/findings.ts";
 import type { Pace } from "./conversations.ts";
 import type { Block } from "./reading.ts";
 
 // ── What the model saw ───────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Recorded prompts, oldest first, up to a number or the newest. */
-export interface PromptsPage {
-  readonly prompts: readonly PromptCost[];
-  /** Of all recorded ones; null if there are none. */
-  readonly first: number | null;
-  readonly last: number | null;
-}
 
 export interface PromptItem {
   readonly origin: Origin;
@@ -59,6 +50,8 @@ export interface ItemText {
 }
 
 export interface InView {
+  readonly conversation: ConversationId;
+  readonly id: MessageId | SummaryId;
   readonly spans: readonly ViewSpan[];
   /** Since when it is no longer in view, or that it is. */
   readonly words: string;
@@ -78,8 +71,6 @@ export interface Health {
   readonly repairable: readonly ConversationId[];
   /** Places on the timeline of subjects that have one, by subject. */
   readonly places: Readonly<Record<string, { readonly from: number; readonly to: number }>>;
-  /** The report as `lcm doctor` prints it. */
-  readonly lines: readonly string[];
 }
 
 export interface Stats {
@@ -88,13 +79,4 @@ export interface Stats {
   readonly calls: readonly SummaryCall[];
   /** How the conversation grew. */
   readonly pace: Pace;
-  /** The sums in sentences. */
-  readonly lines: readonly string[];
-}
-
-export interface Status {
-  readonly status: DatabaseStatus;
-  readonly usage: UsageTotals;
-  /** As `lcm status` prints it. */
-  readonly lines: readonly string[];
 }

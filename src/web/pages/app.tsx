@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { followEvents, useConnection, useRead } from "./api.ts";
 import { activeKeys, everywhere, keyName, listenToKeys, useKeys } from "./keys.ts";
-import { arrive, Dialog, FailureNote, Loading, type Typed } from "./parts/ui.tsx";
+import { arrive, Button, Dialog, FailureNote, Loading, type Typed } from "./parts/ui.tsx";
 import { addressOf, go, parsePlace, type Place, type View } from "./router.ts";
 import { aheadOf, AroundContext, useAround } from "./session.ts";
 import { currentTheme, setTheme, themes } from "./theme.ts";
@@ -110,9 +110,9 @@ function Frame({ children }: { readonly children: ComponentChildren }) {
         </nav>
         <GoTo />
         <ThemeButton />
-        <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+        <Button class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
           ?
-        </button>
+        </Button>
       </header>
       <main id="content" tabIndex={-1}>
         {children}
@@ -191,7 +191,7 @@ function GoTo() {
         type="text"
         aria-label="Go to an id, such as msg_1-42, a summary, a file or a prompt"
         aria-invalid={problem !== null}
-        placeholder="msg_1-42, sum_…"
+        placeholder="Go to an id …"
         autocomplete="off"
         spellcheck={false}
         value={id}
@@ -239,9 +239,9 @@ function ThemeButton() {
     return () => root.disconnect();
   }, []);
   return (
-    <button type="button" class="quiet theme" aria-label={`Colours: ${theme}`} onClick={nextTheme}>
+    <Button class="quiet theme" aria-label={`Colours: ${theme}`} onClick={nextTheme}>
       {themeWords[theme]}
-    </button>
+    </Button>
   );
 }
 

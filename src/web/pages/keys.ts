@@ -37,11 +37,18 @@ export function useKeys(title: string, keys: readonly Key[]): void {
 
 const typesText = "input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select";
 
+/** In a field for searching, arrows lead out of it to what was found, and escape leaves it once it is empty. */
+function leads({ key }: KeyboardEvent, field: Element): boolean {
+  if (key === "Escape" && field instanceof HTMLElement && (!("value" in field) || field.value === "")) field.blur();
+  return field.matches("input[type=search]") && (key === "ArrowDown" || key === "ArrowUp");
+}
+
 export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target instanceof Element ? event.target : null;
-    if (target?.matches(typesText) === true || document.querySelector("dialog[open]") !== null) return;
+    if (document.querySelector("dialog[open]") !== null) return;
+    if (target?.matches(typesText) === true && !leads(event, target)) return;
     for (const { keys } of activeKeys()) {
       const key = keys.find((each) => each.keys.includes(event.key));
       if (key === undefined) continue;

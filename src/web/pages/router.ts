@@ -66,17 +66,17 @@ export const go = (address: string): void => {
   location.hash = address;
 };
 
+/**
+ * Takes the place of the current entry in the history: for what changes all the time, such as a camera. Not if the address
+ * names something else by now, which the page is about to show.
+ */
+export function replace(address: string): void {
+  const [now, next] = [parsePlace(location.hash), parsePlace(address)];
+  if (now.view === next.view && now.of === next.of) history.replaceState(null, "", address);
+}
+
 /** The place with the settings that the address has by now: it follows a view without the place being told. */
 export const placeNow = (place: Place): Place => ({
   ...place,
   settings: { ...place.settings, ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")) },
 });
-
-/**
- * Takes the place of the current entry in the history: for what changes all the time, such as a camera. Who has left the
- * view meanwhile is not brought back, even if the view does not know it yet.
- */
-export function replace(place: Place, changed: Settings): void {
-  const { view, of } = parsePlace(location.hash);
-  if (view === place.view && of === place.of) history.replaceState(null, "", withSettings(placeNow(place), changed));
-}

@@ -33,10 +33,11 @@ export function ago(at: Timestamp, nowMs: number): string {
   return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 24 / 60)} d ago` : wallTime(at, zone).date;
 }
 
-/** `987`, `12.3k`, `4.5M`. */
+/** `987`, `12.3k`, `128k`, `4.5M`. */
 export function short(count: number): string {
   if (count < 1_000) return String(Math.round(count));
-  return count < 999_950 ? `${(count / 1e3).toFixed(1)}k` : `${(count / 1e6).toFixed(1)}M`;
+  const [by, unit] = count < 999_950 ? [1e3, "k"] : [1e6, "M"];
+  return `${(count / by).toFixed(1).replace(/\.0$/, "")}${unit}`;
 }
 
 export const percent = (share: number): string =>

@@ -1,28 +1,32 @@
 /** Buttons that begin a change. On a read-only server the plan can be seen, but not applied. */
 
+import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
 import type { ChangeRequest, MessageReading, RewriteSelection } from "../../contract.ts";
 import { useKeys } from "../keys.ts";
 import { PlanDialog } from "./plan-dialog.tsx";
 import { RewriteDialog } from "./rewrite-dialog.tsx";
+import { Button } from "./ui.tsx";
 
 interface ButtonProps {
   readonly request: ChangeRequest;
   readonly words: string;
 }
 
-export function ChangeButton({ request, words }: ButtonProps) {
+function Opening({ words, children }: { readonly words: string; readonly children: (close: () => void) => VNode }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>
-        {words}
-      </button>
-      {isOpen && <PlanDialog request={request} onClose={() => setOpen(false)} />}
+      <Button onClick={() => setOpen(true)}>{words}</Button>
+      {isOpen && children(() => setOpen(false))}
     </>
   );
 }
+
+export const ChangeButton = ({ request, words }: ButtonProps) => (
+  <Opening words={words}>{(close) => <PlanDialog request={request} onClose={close} />}</Opening>
+);
 
 interface RewriteProps {
   readonly conversation: ConversationId;
@@ -30,17 +34,9 @@ interface RewriteProps {
   readonly words: string;
 }
 
-export function RewriteButton({ conversation, select, words }: RewriteProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <button type="button" onClick={() => setOpen(true)}>
-        {words}
-      </button>
-      {isOpen && <RewriteDialog conversation={conversation} select={select} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
+export const RewriteButton = ({ words, ...asked }: RewriteProps) => (
+  <Opening words={words}>{(close) => <RewriteDialog {...asked} onClose={close} />}</Opening>
+);
 
 export function PinButton({ message: { id, role, pin } }: { readonly message: MessageReading }) {
   if (role !== "user") return null;
@@ -76,17 +72,9 @@ export function SummaryButtons({ conversation, summary, depth }: SummaryProps) {
   const close = (): void => setOpen(null);
   return (
     <div class="actions start">
-      <button type="button" onClick={() => setOpen("rewrite")}>
-        Rewrite …
-      </button>
-      {depth > 0 && (
-        <button type="button" onClick={() => setOpen("subtree")}>
-          Rewrite with all below …
-        </button>
-      )}
-      <button type="button" onClick={() => setOpen("dissolve")}>
-        Dissolve …
-      </button>
+      <Button onClick={() => setOpen("rewrite")}>Rewrite …</Button>
+      {depth > 0 && <Button onClick={() => setOpen("subtree")}>Rewrite with all below …</Button>}
+      <Button onClick={() => setOpen("dissolve")}>Dissolve …</Button>
       {open === "rewrite" && <RewriteDialog conversation={conversation} select={{ summary }} onClose={close} />}
       {open === "subtree" && (
         <RewriteDialog conversation={conversation} select={{ subtree: summary }} onClose={close} />

@@ -53,7 +53,7 @@ export const SideBySide = ({ lines, oldTitle, newTitle }: Props) => (
               {!row.isSame && row.old !== null && <span class="visually-hidden">removed: </span>}
               {row.old}
             </td>
-            <td class={row.isSame || row.new === null ? "" : "new"}>
+            <td class={row.isSame ? "again" : row.new === null ? "" : "new"}>
               {!row.isSame && row.new !== null && <span class="visually-hidden">added: </span>}
               {row.new}
             </td>

@@ -5,14 +5,14 @@ import type { Applied, ChangeRequest, Failure, Plan } from "../../contract.ts";
 import { failureOf, useWork, write } from "../api.ts";
 import type { Working } from "../api.ts";
 import { useAround } from "../session.ts";
-import { Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
+import { Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
 
 export const changeTitles: Readonly<Record<ChangeRequest["kind"], string>> = {
   compact: "Compact",
   dissolve: "Dissolve a summary",
   transplant: "Transplant summaries",
   undo: "Undo a change",
-  pin: "Pin or unpin",
+  pin: "Keep in every prompt, or no longer",
   fix: "Fix findings",
 };
 
@@ -56,17 +56,14 @@ export function PlanDialog({ request, onClose }: Props) {
           {work.failure !== null && <FailureNote failure={work.failure} />}
           <Progress work={work} />
           <div class="actions">
-            <button type="button" onClick={onClose}>
-              Cancel
-            </button>
-            <button
-              type="button"
+            <Button onClick={onClose}>Cancel</Button>
+            <Button
               class="primary"
               disabled={plan.refusal !== null || session.readOnly !== null || work.isBusy}
               onClick={() => void apply()}
             >
               Apply
-            </button>
+            </Button>
           </div>
         </>
       )}
@@ -121,11 +118,7 @@ export function Progress({ work: { job, isBusy, stop } }: { readonly work: Worki
     <div class="progress" role="status">
       {of === null ? <progress aria-label={words} /> : <progress value={done} max={of} aria-label={words} />}
       <span>{words}</span>
-      {stops && (
-        <button type="button" onClick={stop}>
-          Stop
-        </button>
-      )}
+      {stops && <Button onClick={stop}>Stop</Button>}
     </div>
   );
 }
@@ -138,14 +131,10 @@ interface EndProps {
 
 export const UndoOrClose = ({ change, onClose, onUndo }: EndProps) => (
   <div class="actions">
-    {change !== null && (
-      <button type="button" onClick={() => onUndo(change)}>
-        Undo change {change}
-      </button>
-    )}
-    <button type="button" class="primary" onClick={onClose}>
+    {change !== null && <Button onClick={() => onUndo(change)}>Undo change {change}</Button>}
+    <Button class="primary" onClick={onClose}>
       Close
-    </button>
+    </Button>
   </div>
 );
 

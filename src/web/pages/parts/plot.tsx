@@ -1,6 +1,7 @@
 /** Plots of our own, as SVG: each has a name, a scale, a title per bar, and the same numbers as a table. */
 
 import type { ComponentChildren } from "preact";
+import { Table } from "./ui.tsx";
 
 export interface Bar {
   /** For the title and the table. */
@@ -71,28 +72,16 @@ export function BarPlot({ title, bars, format, most = 0, marked, children }: Plo
 const PlotTable = ({ title, bars, format, marked }: PlotProps) => (
   <details>
     <summary>Numbers</summary>
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, numbers`}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">when</th>
-            <th scope="col" class="number">
-              {title.toLowerCase()}
-            </th>
-            {marked !== undefined && <th scope="col">note</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {bars.map(({ label, value, mark, href }, at) => (
-            <tr key={at}>
-              <td>{href === undefined ? label : <a href={href}>{label}</a>}</td>
-              <td class="number">{value === null ? "–" : format(value)}</td>
-              {marked !== undefined && <td>{mark === true ? marked : ""}</td>}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label={`${title}, numbers`}
+      columns={["when", `${title.toLowerCase()} #`, ...(marked === undefined ? [] : ["note"])]}
+      rows={bars.map(({ label, value, mark, href }, at) => [
+        at,
+        href === undefined ? label : <a href={href}>{label}</a>,
+        value === null ? "–" : format(value),
+        ...(marked === undefined ? [] : [mark === true && marked]),
+      ])}
+    />
   </details>
 );
 
@@ -131,6 +120,10 @@ export function activityCounts(pace: readonly (readonly [number, number])[], cel
   }
   return counts;
 }
+
+/** How many came after a time: exact where each has a point, otherwise to the point before. */
+export const countSince = (pace: readonly (readonly [number, number])[], fromMs: number): number =>
+  (pace.at(-1)?.[0] ?? 0) - (pace.findLast(([, ms]) => ms < fromMs)?.[0] ?? (pace[0]?.[0] ?? 1) - 1);
 
 /** An amount beside its number, as a share of the largest. */
 export const Amount = ({ share }: { readonly share: number }) => (

@@ -8,7 +8,7 @@ import { failureOf, useWork, write } from "../api.ts";
 import { useAround } from "../session.ts";
 import { SideBySide } from "./diff.tsx";
 import { Lines, PlanDialog, Progress, UndoOrClose } from "./plan-dialog.tsx";
-import { Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
+import { Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
 
 interface Props {
   readonly conversation: ConversationId;
@@ -128,32 +128,25 @@ function StepButtons({
   const { isBusy } = work;
   return (
     <div class="actions">
-      <button type="button" onClick={onClose}>
-        {count === 0 ? "Cancel" : "Stop here"}
-      </button>
+      <Button onClick={onClose}>{count === 0 ? "Cancel" : "Stop here"}</Button>
       {!isSingle && (
-        <button type="button" disabled={isBusy} onClick={next}>
+        <Button disabled={isBusy} onClick={next}>
           Skip
-        </button>
+        </Button>
       )}
       {drafted !== null && (
-        <button type="button" disabled={isBusy} onClick={() => void draft(true)}>
+        <Button disabled={isBusy} onClick={() => void draft(true)}>
           Draft again
-        </button>
+        </Button>
       )}
       {drafted === null ? (
-        <button type="button" class="primary" disabled={isBusy || isRefused} onClick={() => void draft(false)}>
+        <Button class="primary" disabled={isBusy || isRefused} onClick={() => void draft(false)}>
           Draft
-        </button>
+        </Button>
       ) : (
-        <button
-          type="button"
-          class="primary"
-          disabled={isBusy || drafted.kind !== "drafted"}
-          onClick={() => void apply()}
-        >
+        <Button class="primary" disabled={isBusy || drafted.kind !== "drafted"} onClick={() => void apply()}>
           Apply
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 /** Small parts of every view: links to ids, times, badges, dialogs, and what is shown while there is nothing to show. */
 
-import type { ComponentChildren, TargetedEvent } from "preact";
+import type { ComponentChildren, ComponentProps, TargetedEvent } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MessageId } from "../../../core/model/types.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
@@ -24,6 +24,9 @@ export function Linked({ text }: { readonly text: string }) {
   if (pieces.length === 1) return <>{text}</>;
   return <>{pieces.map((piece, at) => (at % 2 === 1 ? <IdLink key={at} id={piece} /> : piece))}</>;
 }
+
+/** Of the page, never of a form. */
+export const Button = (props: ComponentProps<"button">) => <button type="button" {...props} />;
 
 export const When = ({ at }: { readonly at: Timestamp }) => (
   <time dateTime={at} title={at}>
@@ -56,6 +59,66 @@ export const Empty = ({ title, children }: { readonly title: string; readonly ch
   </div>
 );
 
+const isNumber = (column: ComponentChildren): boolean => typeof column === "string" && column.endsWith(" #");
+
+interface HeadProps {
+  /** Names of columns of numbers end with ` #`. */
+  readonly columns: readonly ComponentChildren[];
+  readonly isHidden?: boolean;
+}
+
+export const Head = ({ columns, isHidden = false }: HeadProps) => (
+  <thead class={isHidden ? "visually-hidden" : ""}>
+    <tr>
+      {columns.map((name, at) => (
+        <th key={at} scope="col" class={isNumber(name) ? "number" : ""}>
+          {typeof name === "string" ? name.replace(/ #$/, "") : name}
+        </th>
+      ))}
+    </tr>
+  </thead>
+);
+
+interface TableProps {
+  readonly label: string;
+  /** As `Head` has them; elements are never numbers. */
+  readonly columns: readonly ComponentChildren[];
+  readonly rows: readonly (readonly [key: string | number, ...cells: ComponentChildren[]])[];
+  /** On a phone each row is a block. */
+  readonly isStacked?: boolean;
+}
+
+/** A table that scrolls by itself where it is too wide. */
+export const Table = ({ label, columns, rows, isStacked = false }: TableProps) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <table class={isStacked ? "stacked" : ""}>
+      <Head columns={columns} />
+      <tbody>
+        {rows.map(([key, ...cells]) => (
+          <tr key={key}>
+            {cells.map((cell, at) => (
+              <td key={at} class={isNumber(columns[at]) ? "number" : ""}>
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+export const Figures = ({ figures }: { readonly figures: readonly (readonly [name: string, value: string])[] }) => (
+  <dl class="figures">
+    {figures.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
 interface FailureProps {
   readonly failure: Failure;
   readonly again?: (() => void) | undefined;
@@ -67,17 +130,26 @@ export const FailureNote = ({ failure: { message, hint }, again }: FailureProps)
       <strong>{sentence(message)}</strong>
     </p>
     {hint !== null && <p>{sentence(hint)}</p>}
-    {again !== undefined && (
-      <button type="button" onClick={again}>
-        Try again
-      </button>
-    )}
+    {again !== undefined && <Button onClick={again}>Try again</Button>}
   </div>
 );
 
-/** As the errors of the command line, but with a capital letter and an end. */
-export const sentence = (words: string): string =>
-  words === "" ? "" : words.charAt(0).toUpperCase() + words.slice(1) + (/[.!?…:]$/.test(words) ? "" : ".");
+/** As the errors of the command line, but with an end, and a capital letter unless an id begins it. */
+export function sentence(words: string): string {
+  if (words === "") return "";
+  const first = splitIds(words)[0] === "" ? words.charAt(0) : words.charAt(0).toUpperCase();
+  return first + words.slice(1) + (/[.!?…:]$/.test(words) ? "" : ".");
+}
+
+/** A sentence about what is shown; commands in it are code. */
+export const Note = ({ words, children }: { readonly words: string; readonly children?: ComponentChildren }) => (
+  <p class="note">
+    {sentence(words)
+      .split("`")
+      .map((piece, at) => (at % 2 === 1 ? <code key={at}>{piece}</code> : piece))}
+    {children}
+  </p>
+);
 
 interface ShownProps<T> {
   readonly asked: Asked<T>;
@@ -129,9 +201,9 @@ interface ChoiceProps<T extends string> {
 export const Choice = <T extends string>({ label, options, value, onChange }: ChoiceProps<T>) => (
   <div class="choice" role="group" aria-label={label}>
     {options.map(([option, words]) => (
-      <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+      <Button key={option} aria-pressed={option === value} onClick={() => onChange(option)}>
         {words}
-      </button>
+      </Button>
     ))}
   </div>
 );
@@ -207,9 +279,9 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
     <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby="dialog-title" onClose={onClose}>
       <header class="dialog-head">
         <h2 id="dialog-title">{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+        <Button class="quiet" aria-label="Close" onClick={onClose}>
           ✕
-        </button>
+        </Button>
       </header>
       {children}
     </dialog>

@@ -131,8 +131,8 @@ describe("any text", () => {
         const text = pieces.join("");
         const count = (of: string): number => [...of.matchAll(/[aü]/g)].length;
         const shown = letters(parseMarkdown(text));
-        if (!text.includes("|") && !text.includes("](") && !text.includes("```"))
-          assert.equal(count(shown), count(text));
+        // A table, a link's address and the language of a code block have letters that are not shown.
+        if (!/[|]|\]\(|`{3}|~{3}/.test(text)) assert.equal(count(shown), count(text));
       }),
       { numRuns: 500 },
     );

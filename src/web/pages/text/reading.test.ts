@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { addressOf, parsePlace, withSettings } from "../router.ts";
+import { addressOf, parsePlace, replace, withSettings } from "../router.ts";
 import { addressOfId, short, splitIds } from "../words.ts";
 import { align } from "./align.ts";
 import { highlight } from "./highlight.ts";
@@ -82,6 +82,16 @@ describe("addresses", () => {
     assert.equal(parsePlace("#/message/%E0%A4%A").of, "%E0%A4%A");
   });
 
+  it("follow a view, but never lead back to one that was just left", () => {
+    const replaced: string[] = [];
+    const history = { replaceState: (_state: null, _title: string, address: string) => replaced.push(address) };
+    for (const hash of ["#/timeline/3", "#/changes", "#/timeline/4"]) {
+      Object.assign(globalThis, { location: { hash }, history });
+      replace("#/timeline/3?from=1");
+    }
+    assert.deepEqual(replaced, ["#/timeline/3?from=1"]);
+  });
+
   it("belong to ids in a text", () => {
     assert.deepEqual(splitIds("see msg_1-42, then sum_00000001652875d1."), [
       "see ",
@@ -101,7 +111,7 @@ describe("counts", () => {
     assert.deepEqual([0, 999, 1_000, 12_345, 999_949, 1_234_567].map(short), [
       "0",
       "999",
-      "1.0k",
+      "1k",
       "12.3k",
       "999.9k",
       "1.2M",

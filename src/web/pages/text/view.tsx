@@ -5,7 +5,9 @@ import { useMemo, useState } from "preact/hooks";
 import { formatCount } from "../../../core/base/format.ts";
 import type { Json } from "../../../core/base/json.ts";
 import type { Block } from "../../contract.ts";
-import { IdLink, Linked } from "../parts/ui.tsx";
+import { soughtIn } from "../parts/found.ts";
+import { Button, IdLink, Linked, Table } from "../parts/ui.tsx";
+import { useAround } from "../session.ts";
 import { highlight } from "./highlight.ts";
 import { parseMarkdown, type Inline, type Node } from "./markdown.ts";
 import { gridOf } from "./tables.ts";
@@ -14,23 +16,26 @@ import { gridOf } from "./tables.ts";
 const charactersShown = 12_000;
 
 export function Markdown({ text }: { readonly text: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > charactersShown && !isWhole;
-  const shown = isLong ? text.slice(0, charactersShown) : text;
+  const { shown, rest } = useBeginning(text);
   const nodes = useMemo(() => parseMarkdown(shown), [shown]);
   return (
     <div class="markdown" dir="auto">
       <Nodes nodes={nodes} />
-      {isLong && <ShowRest left={text.length - charactersShown} onClick={() => setWhole(true)} />}
+      {rest}
     </div>
   );
 }
 
-const ShowRest = ({ left, onClick }: { readonly left: number; readonly onClick: () => void }) => (
-  <button type="button" onClick={onClick}>
-    Show {formatCount(left)} more characters
-  </button>
-);
+/** All of it at once if what is sought is in the rest. */
+function useBeginning(text: string) {
+  const { place } = useAround();
+  const [isWhole, setWhole] = useState(() => soughtIn(place).some((word) => text.includes(word, charactersShown)));
+  if (isWhole || text.length <= charactersShown) return { shown: text, rest: null };
+  const rest = (
+    <Button onClick={() => setWhole(true)}>Show {formatCount(text.length - charactersShown)} more characters</Button>
+  );
+  return { shown: text.slice(0, charactersShown), rest };
+}
 
 const Nodes = ({ nodes }: { readonly nodes: readonly Node[] }) => (
   <>
@@ -71,11 +76,12 @@ function NodeView({ node }: { readonly node: Node }) {
     }
     case "table":
       return (
-        <GridView
-          head={node.head.map((cell, at) => (
+        <Table
+          label="table"
+          columns={node.head.map((cell, at) => (
             <Inlines key={at} nodes={cell} />
           ))}
-          rows={node.rows.map((row) => row.map((cell, at) => <Inlines key={at} nodes={cell} />))}
+          rows={node.rows.map((row, number) => [number, ...row.map((cell, at) => <Inlines key={at} nodes={cell} />)])}
         />
       );
   }
@@ -132,9 +138,7 @@ function InlineView({ node }: { readonly node: Inline }) {
 }
 
 export function Code({ text, language }: { readonly text: string; readonly language: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > charactersShown && !isWhole;
-  const shown = isLong ? text.slice(0, charactersShown) : text;
+  const { shown, rest } = useBeginning(text);
   const pieces = useMemo(() => highlight(shown, language), [shown, language]);
   return (
     <div class="code">
@@ -151,40 +155,7 @@ export function Code({ text, language }: { readonly text: string; readonly langu
           )}
         </code>
       </pre>
-      {isLong && <ShowRest left={text.length - charactersShown} onClick={() => setWhole(true)} />}
-    </div>
-  );
-}
-
-export function GridView({
-  head,
-  rows,
-}: {
-  readonly head: readonly ComponentChildren[];
-  readonly rows: readonly (readonly ComponentChildren[])[];
-}) {
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="table">
-      <table>
-        <thead>
-          <tr>
-            {head.map((cell, at) => (
-              <th key={at} scope="col">
-                {cell}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((cell, column) => (
-                <td key={column}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {rest}
     </div>
   );
 }
@@ -220,7 +191,7 @@ function BlockView({ block }: { readonly block: Block }) {
         <details class={block.isFailed ? "block failed" : "block"} open={block.text.length < 600}>
           <summary>
             <span aria-hidden="true">←</span> result{block.name === null ? "" : " of "}
-            {block.name !== null && <strong>{block.name}</strong>}
+            {block.name !== null && <strong>{block.name}</strong>}{" "}
             {block.isFailed && <span class="badge bad">failed</span>} <span class="soft">{opening(block.text)}</span>
           </summary>
           <ResultView text={block.text} />
@@ -288,7 +259,16 @@ const plain = (value: Json | undefined): string => (typeof value === "string" ? 
 
 function ResultView({ text }: { readonly text: string }) {
   const grid = useMemo(() => gridOf(text), [text]);
-  if (grid !== null) return <GridView head={grid.head} rows={grid.rows} />;
+  if (grid !== null)
+    return (
+      <Table
+        label="table"
+        columns={grid.head.map((cell) => (
+          <>{cell}</>
+        ))}
+        rows={grid.rows.map((row, at) => [at, ...row])}
+      />
+    );
   return <Code text={text} language={/^\s*[[{]/.test(text) ? "json" : "text"} />;
 }
 

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { formatCount, plural } from "../../../core/base/format.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { Timeline } from "../../contract.ts";
-import { Choice, FailureNote, Field } from "../parts/ui.tsx";
+import { Button, Choice, FailureNote, Field } from "../parts/ui.tsx";
 import { addressOf, go, placeNow, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { stateWords } from "../words.ts";
@@ -66,23 +66,17 @@ export function Toolbar({ axis, stage, marks }: ToolbarProps) {
         ]}
         onChange={(next) => go(withSettings(placeNow(place), { axis: next }))}
       />
-      <button
-        type="button"
-        aria-pressed={isFindings}
-        onClick={() => go(withSettings(placeNow(place), { findings: !isFindings }))}
-      >
+      <Button aria-pressed={isFindings} onClick={() => go(withSettings(placeNow(place), { findings: !isFindings }))}>
         Findings{!isFindings ? "" : marks.findings === null ? ": checking …" : ` (${marks.findings})`}
-      </button>
+      </Button>
       <span class="choice" role="group" aria-label="Zoom">
-        <button type="button" aria-label="Zoom out" onClick={() => stage?.zoomBy(2, undefined, true)}>
+        <Button aria-label="Zoom out" onClick={() => stage?.zoomBy(2, undefined, true)}>
           −
-        </button>
-        <button type="button" aria-label="Zoom in" onClick={() => stage?.zoomBy(0.5, undefined, true)}>
+        </Button>
+        <Button aria-label="Zoom in" onClick={() => stage?.zoomBy(0.5, undefined, true)}>
           +
-        </button>
-        <button type="button" onClick={() => stage?.showAll()}>
-          All
-        </button>
+        </Button>
+        <Button onClick={() => stage?.showAll()}>All</Button>
       </span>
       {marks.hits !== null && (
         <span role="status" class="soft">
@@ -137,18 +131,17 @@ interface SelectionProps {
 export const SelectionBar = ({ conversation, selection: { from, to }, stage, onClear }: SelectionProps) => (
   <div class="selection" role="status">
     <strong>{plural(to - from + 1, "message")}</strong> selected, {formatCount(from)}–{formatCount(to)}
-    <button
-      type="button"
+    <Button
       onClick={() => {
         stage?.show({ from, to });
         onClear();
       }}
     >
       Zoom to them
-    </button>
+    </Button>
     <a href={addressOf("messages", conversation, { at: from })}>Read from here</a>
-    <button type="button" class="quiet" onClick={onClear}>
+    <Button class="quiet" onClick={onClear}>
       Clear
-    </button>
+    </Button>
   </div>
 );

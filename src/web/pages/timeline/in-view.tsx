@@ -4,7 +4,7 @@ import { formatCount, plural } from "../../../core/base/format.ts";
 import { messageIdOf, messageName } from "../../../core/model/types.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { NodeState, Timeline } from "../../contract.ts";
-import { IdLink, StateBadge, When } from "../parts/ui.tsx";
+import { Button, IdLink, StateBadge, Table, When } from "../parts/ui.tsx";
 import { depthName, roleNames } from "../words.ts";
 import type { Item, Window } from "./stage.ts";
 
@@ -65,51 +65,21 @@ export function InView({ timelines, window, onFocus }: Props) {
           The first {formatCount(shown.length)} of {formatCount(rows.length)}. Zoom in to see fewer.
         </p>
       )}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Items in view">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">item</th>
-              <th scope="col">what</th>
-              <th scope="col">from</th>
-              <th scope="col" class="number">
-                tokens
-              </th>
-              <th scope="col">state</th>
-              <th scope="col">
-                <span class="visually-hidden">on the timeline</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ id, what, at, tokens, state, target }) => (
-              <tr key={id}>
-                <td>
-                  <IdLink id={id} />
-                </td>
-                <td>{what}</td>
-                <td class="nowrap">
-                  <When at={at} />
-                </td>
-                <td class="number">{formatCount(tokens)}</td>
-                <td>
-                  <StateBadge state={state} />
-                </td>
-                <td>
-                  <button
-                    type="button"
-                    class="quiet small"
-                    aria-label={`Show ${id} on the timeline`}
-                    onClick={() => onFocus(target)}
-                  >
-                    show
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Items in view"
+        columns={["item", "what", "from", "tokens #", "state", "on the timeline"]}
+        rows={shown.map(({ id, what, at, tokens, state, target }) => [
+          id,
+          <IdLink id={id} />,
+          what,
+          <When at={at} />,
+          formatCount(tokens),
+          <StateBadge state={state} />,
+          <Button class="quiet small" aria-label={`show ${id} on the timeline`} onClick={() => onFocus(target)}>
+            show
+          </Button>,
+        ])}
+      />
     </details>
   );
 }

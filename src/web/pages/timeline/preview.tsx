@@ -3,7 +3,7 @@
 import { plural } from "../../../core/base/format.ts";
 import { messageName, type ConversationId, type MessageId, type SummaryId } from "../../../core/model/types.ts";
 import { useRead } from "../api.ts";
-import { IdLink, Shown, StateBadge, When } from "../parts/ui.tsx";
+import { Button, IdLink, Shown, StateBadge, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { Blocks, Markdown } from "../text/view.tsx";
 import { depthName, levelWords, roleNames, span } from "../words.ts";
@@ -22,16 +22,14 @@ export function Preview({ conversation, item, stage, onClose }: Props) {
   const { id, first, last, state, row } = item;
   return (
     <aside class="preview" aria-label="The opened item">
-      <button type="button" class="quiet close" aria-label="Close the opened item" onClick={onClose}>
+      <Button class="quiet close" aria-label="Close the opened item" onClick={onClose}>
         ✕
-      </button>
+      </Button>
       {id === null ? (
         <>
           <h2>{itemWords(conversation, item)}</h2>
           <div class="actions start">
-            <button type="button" onClick={() => stage?.show({ from: first, to: last })}>
-              Zoom to them
-            </button>
+            <Button onClick={() => stage?.show({ from: first, to: last })}>Zoom to them</Button>
             {row < 0 && <a href={addressOf("messages", conversation, { at: first })}>Read them</a>}
           </div>
         </>

@@ -28,7 +28,11 @@ const hatches: Readonly<Record<(typeof states)[number], readonly (readonly [numb
 
 export function readTheme(canvas: HTMLCanvasElement, density: number): Theme {
   const style = getComputedStyle(canvas);
-  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  /** As a colour of its own, so that the browser has chosen between dark and light. */
+  const colour = (name: string): string => {
+    canvas.style.color = `var(--${name})`;
+    return style.color;
+  };
   return {
     ink: colour("ink"),
     soft: colour("soft"),

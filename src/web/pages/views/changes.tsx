@@ -8,19 +8,17 @@ import { useRead } from "../api.ts";
 import { ChangeButton } from "../parts/change-buttons.tsx";
 import { diffOf, SideBySide } from "../parts/diff.tsx";
 import { PlanDialog } from "../parts/plan-dialog.tsx";
-import { Empty, Heading, IdLink, Linked, Select, sentence, Shown, When } from "../parts/ui.tsx";
+import { Button, Empty, Heading, IdLink, Linked, Select, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 const perPage = 50;
 
 export function ChangesView() {
   const { place, session } = useAround();
   const conversation = place.of === "" ? null : conversationIdOf(place.of);
-  const name = useName(conversation);
   const [limit, setLimit] = useState(perPage);
   const asked = useRead("history", { limit, ...(conversation === null ? {} : { conversation }) }, { keeps: true });
   const body = (
@@ -37,11 +35,7 @@ export function ChangesView() {
           ) : (
             <>
               <ChangeTable rows={rows} />
-              {isMore && (
-                <button type="button" onClick={() => setLimit(limit + perPage)}>
-                  Show more
-                </button>
-              )}
+              {isMore && <Button onClick={() => setLimit(limit + perPage)}>Show more</Button>}
             </>
           )
         }
@@ -56,7 +50,7 @@ export function ChangesView() {
       </>
     );
   return (
-    <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="changes">
+    <OfConversation conversation={conversation} view="changes">
       {body}
     </OfConversation>
   );
@@ -80,9 +74,9 @@ function Begin({ conversation }: { readonly conversation: ConversationId }) {
           value={target}
           onChange={setTarget}
         />
-        <button type="button" disabled={target === ""} onClick={() => setOpen(true)}>
+        <Button disabled={target === ""} onClick={() => setOpen(true)}>
           Transplant …
-        </button>
+        </Button>
       </div>
       {isOpen && (
         <PlanDialog
@@ -107,44 +101,28 @@ function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
 }
 
 const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Changes">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col" class="number">
-            change
-          </th>
-          <th scope="col">when</th>
-          <th scope="col">operation</th>
-          <th scope="col">in</th>
-          <th scope="col">details</th>
-          <th scope="col">state</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={row.change} class={row.state === "undone" ? "soft" : ""}>
-            <td class="number">
-              <a href={addressOf("change", row.change)}>{row.change}</a>
-            </td>
-            <td class="nowrap">
-              <When at={row.at} />
-            </td>
-            <td>{row.operation}</td>
-            <td>
-              {row.conversations.length > 3
-                ? plural(row.conversations.length, "conversation")
-                : row.conversations.map((id) => `#${id}`).join(", ")}
-            </td>
-            <td>
-              <Linked text={row.what} />
-            </td>
-            <td>{stateWords(row)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    isStacked
+    label="Changes"
+    columns={["change #", "when", "operation", "in", "details", "state"]}
+    rows={rows.map((row) => [
+      row.change,
+      <a href={addressOf("change", row.change)}>{row.change}</a>,
+      <When at={row.at} />,
+      <a href={addressOf("change", row.change)}>{row.operation}</a>,
+      row.conversations.length > 3
+        ? plural(row.conversations.length, "conversation")
+        : row.conversations.map((id) => (
+            <a key={id} href={addressOf("timeline", id)}>
+              #{id}{" "}
+            </a>
+          )),
+      <Linked text={row.what} />,
+      <>
+        {stateWords(row)} {row.state !== "for good" && <UndoButton change={row} />}
+      </>,
+    ])}
+  />
 );
 
 // ── One change ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,8 +165,10 @@ export function ChangeView() {
             {change.steps.map((step, at) => (
               <section key={at} class="step">
                 <h2>
-                  {addressOfId(step.subject) !== null && <IdLink id={step.subject} />}{" "}
-                  <span class="soft">{step.what}</span>
+                  {addressOfId(step.subject) !== null && !step.what.includes(step.subject) && (
+                    <IdLink id={step.subject} />
+                  )}{" "}
+                  <Linked text={step.what} />
                 </h2>
                 {step.texts !== null && (
                   <SideBySide lines={diffOf(step.texts.before, step.texts.after)} oldTitle="before" newTitle="after" />

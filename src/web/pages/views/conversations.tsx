@@ -2,15 +2,16 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, plural } from "../../../core/base/format.ts";
+import { dayMs, msToTimestamp, type Timestamp } from "../../../core/base/time.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { Conversations, ConversationRow } from "../../contract.ts";
 import { finish, read, useRead, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { activityCounts, Sparkline } from "../parts/plot.tsx";
-import { Ago, Empty, Field, Heading, Shown, useStill } from "../parts/ui.tsx";
+import { activityCounts, countSince, Sparkline } from "../parts/plot.tsx";
+import { Ago, Button, Empty, Field, Head, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
 import { addressOf, go, replace, withSettings } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
-import { percent, short } from "../words.ts";
+import { percent, short, span } from "../words.ts";
 
 const perPage = 100;
 
@@ -20,8 +21,9 @@ export function ConversationsView() {
   const [words, setWords] = useState(place.settings["find"] ?? "");
   const [limit, setLimit] = useState(perPage);
   const isHidden = place.settings["hidden"] === "true";
+  const order = place.settings["order"] ?? "";
   const find = useStill(words, 120);
-  useEffect(() => replace(place, { find }), [find]);
+  useEffect(() => replace(withSettings(place, { find })), [find]);
   const asked = useRead(
     "conversations",
     { limit, ...(find === "" ? {} : { find }), ...(isHidden ? { hidden: true } : {}) },
@@ -30,13 +32,26 @@ export function ConversationsView() {
   return (
     <>
       <Heading title="Conversations">Conversations</Heading>
-      <div class="tools">
+      <form
+        role="search"
+        class="tools"
+        onSubmit={(event) => {
+          event.preventDefault();
+          document.querySelector<HTMLElement>(".conversation-name")?.focus();
+        }}
+      >
         <Field
           id="filter"
           size="grow"
           label="Filter by name, agent, key, id or folder"
           value={words}
           onInput={setWords}
+        />
+        <Select
+          label="Order"
+          options={orders}
+          value={order}
+          onChange={(next) => go(withSettings(place, { find, order: next }))}
         />
         <label class="check">
           <input
@@ -46,21 +61,31 @@ export function ConversationsView() {
           />
           Show hidden ones
         </label>
-      </div>
+      </form>
       <Shown asked={asked} what="conversations">
-        {(found) => <Rows found={found} isFiltered={find !== ""} onMore={() => setLimit(limit + perPage)} />}
+        {(found) => (
+          <Rows found={found} order={order} isFiltered={find !== ""} onMore={() => setLimit(limit + perPage)} />
+        )}
       </Shown>
     </>
   );
 }
 
+const orders = [
+  ["", "newest activity first"],
+  ["growth", "grew most in 7 days"],
+  ["messages", "most messages"],
+  ["context", "fullest context"],
+] as const;
+
 interface RowsProps {
   readonly found: Conversations;
+  readonly order: string;
   readonly isFiltered: boolean;
   readonly onMore: () => void;
 }
 
-function Rows({ found: { rows, count }, isFiltered, onMore }: RowsProps) {
+function Rows({ found: { rows, count }, order, isFiltered, onMore }: RowsProps) {
   const [selected, setSelected] = useState(-1);
   const move = (by: number): void => {
     const next = Math.max(0, Math.min(rows.length - 1, selected + by));
@@ -84,49 +109,48 @@ function Rows({ found: { rows, count }, isFiltered, onMore }: RowsProps) {
     <>
       <p class="soft" role="status">
         {rows.length < count
-          ? `${formatCount(rows.length)} of ${plural(count, "conversation")}`
+          ? `${formatCount(rows.length)} of ${plural(count, "conversation")}: those with the newest activity`
           : plural(count, "conversation")}
-        , the newest activity first
       </p>
-      <RowTable rows={rows} label="Conversations" />
-      {rows.length < count && (
-        <button type="button" onClick={onMore}>
-          Show more
-        </button>
-      )}
+      <RowTable rows={rows} order={order} label="Conversations" />
+      {rows.length < count && <Button onClick={onMore}>Show more</Button>}
     </>
   );
 }
 
 function RowTable({
   rows,
+  order = "",
   label,
   isInner = false,
 }: {
+  readonly order?: string;
   readonly rows: readonly ConversationRow[];
   readonly label: string;
   readonly isInner?: boolean;
 }) {
   const key = rows.map(({ conversation: { id } }) => id).join();
   const activity = useActivity(key);
+  const weigh = ({ conversation: { id, totals }, promptTokens, budget }: ConversationRow): number =>
+    order === "growth"
+      ? (activity.get(id)?.recent ?? 0)
+      : order === "messages"
+        ? totals.messages
+        : order === "context"
+          ? promptTokens / Math.max(1, budget)
+          : 0;
   return (
     <table class="conversations" aria-label={label}>
-      <thead class={isInner ? "visually-hidden" : ""}>
-        <tr>
-          <th scope="col">conversation</th>
-          <th scope="col">activity</th>
-          <th scope="col" class="number">
-            messages
-          </th>
-          <th scope="col">context</th>
-          <th scope="col">health</th>
-          <th scope="col">newest</th>
-        </tr>
-      </thead>
+      <Head
+        columns={["conversation", "activity", "messages #", "in 7 days #", "context", "health", "newest"]}
+        isHidden={isInner}
+      />
       <tbody>
-        {rows.map((row) => (
-          <Row key={row.conversation.id} row={row} counts={activity.get(row.conversation.id)} isInner={isInner} />
-        ))}
+        {rows
+          .toSorted((a, b) => weigh(b) - weigh(a))
+          .map((row) => (
+            <Row key={row.conversation.id} row={row} activity={activity.get(row.conversation.id)} isInner={isInner} />
+          ))}
       </tbody>
     </table>
   );
@@ -135,8 +159,16 @@ function RowTable({
 const sparkCells = 40;
 const perRequest = 100;
 
-function useActivity(key: string): ReadonlyMap<ConversationId, readonly number[]> {
-  const [counts, setCounts] = useState<ReadonlyMap<ConversationId, readonly number[]>>(new Map());
+interface Active {
+  readonly from: Timestamp;
+  readonly counts: readonly number[];
+  /** How many messages came in the last 7 days. */
+  readonly recent: number;
+}
+
+function useActivity(key: string): ReadonlyMap<ConversationId, Active> {
+  const around = useAround();
+  const [all, setAll] = useState<ReadonlyMap<ConversationId, Active>>(new Map());
   useEffect(() => {
     const abort = new AbortController();
     const ids = key === "" ? [] : key.split(",").map((id) => Number(id) as ConversationId);
@@ -144,27 +176,30 @@ function useActivity(key: string): ReadonlyMap<ConversationId, readonly number[]
       for (let from = 0; from < ids.length; from += perRequest) {
         const conversations = ids.slice(from, from + perRequest);
         const found = await read("activity", { conversations, marks: 200 }, abort.signal);
-        setCounts(
-          (known) =>
-            new Map([
-              ...known,
-              ...found.map(({ conversation, pace }) => [conversation, activityCounts(pace, sparkCells)] as const),
-            ]),
-        );
+        const weekAgo = nowOf(around) - 7 * dayMs;
+        const active = found.map(({ conversation, pace }): readonly [ConversationId, Active] => [
+          conversation,
+          {
+            from: msToTimestamp(pace[0]?.[1] ?? 0),
+            counts: activityCounts(pace, sparkCells),
+            recent: countSince(pace, weekAgo),
+          },
+        ]);
+        setAll((known) => new Map([...known, ...active]));
       }
     })().catch(() => undefined);
     return () => abort.abort();
   }, [key]);
-  return counts;
+  return all;
 }
 
 interface RowProps {
   readonly row: ConversationRow;
-  readonly counts: readonly number[] | undefined;
+  readonly activity: Active | undefined;
   readonly isInner: boolean;
 }
 
-function Row({ row, counts, isInner }: RowProps) {
+function Row({ row, activity, isInner }: RowProps) {
   const around = useAround();
   const [isOpen, setOpen] = useState(false);
   const { conversation, name, segments } = row;
@@ -185,15 +220,24 @@ function Row({ row, counts, isInner }: RowProps) {
           {hidden && <span class="badge">hidden</span>}
           <div class="soft small clip">{details.filter((word) => word !== "" && word !== name).join(" · ")}</div>
           {segments > 1 && !isInner && (
-            <button type="button" class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            <Button class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
               {isOpen ? "▾" : "▸"} {plural(segments, "segment")} of this session
-            </button>
+            </Button>
           )}
         </td>
-        <td>{counts !== undefined && <Sparkline counts={counts} label={`activity of ${name}`} />}</td>
+        <td>
+          {activity !== undefined && <Sparkline counts={activity.counts} label={`activity of ${name}`} />}
+          {activity !== undefined && lastMessageAt !== null && (
+            <div class="soft small nowrap">{span(activity.from, lastMessageAt)}</div>
+          )}
+        </td>
         <td class="number">
           {formatCount(totals.messages)}
           <div class="soft small">{short(totals.messageTokens)} tokens</div>
+        </td>
+        <td class="number">
+          {activity !== undefined && activity.recent > 0 && `+${formatCount(activity.recent)}`}
+          {activity !== undefined && activity.recent > 0 && <span class="phone-only soft small"> in 7 days</span>}
         </td>
         <td>
           <Use row={row} />
@@ -205,7 +249,7 @@ function Row({ row, counts, isInner }: RowProps) {
       </tr>
       {isOpen && (
         <tr class="inner">
-          <td colSpan={6}>
+          <td colSpan={7}>
             <Segments of={id} name={name} />
           </td>
         </tr>
@@ -227,15 +271,18 @@ function Segments({ of, name }: { readonly of: ConversationId; readonly name: st
 function Use({ row: { promptTokens, budget, thresholdTokens } }: Pick<RowProps, "row">) {
   const share = promptTokens / Math.max(1, budget);
   const isOver = promptTokens > thresholdTokens;
-  const words = `${short(promptTokens)} tokens, ${percent(share)} of ${short(budget)}`;
+  const words = `${short(promptTokens)} of ${short(budget)}, ${percent(share)}`;
   return (
-    <div class="use" title={isOver ? `${words}: above the threshold, so a compaction is due` : words}>
+    <div
+      class="use"
+      title={isOver ? "Above the threshold, so a compaction is due." : "Tokens, of the budget of a prompt"}
+    >
       <meter
         min={0}
         max={1}
         high={thresholdTokens / Math.max(1, budget)}
         value={Math.min(1, share)}
-        aria-label={`context: ${words}`}
+        aria-label={`context in tokens: ${words}`}
       />
       <div class="soft small">{isOver ? `${words}, compaction due` : words}</div>
     </div>
@@ -279,15 +326,14 @@ function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
     );
   if (count === null)
     return (
-      <button
-        type="button"
+      <Button
         class="quiet small"
         disabled={isBusy}
         onClick={start}
-        aria-label={`Check conversation ${id}`}
+        aria-label={`${isBusy ? "checking …" : "check"} conversation ${id}`}
       >
         {isBusy ? "checking …" : "check"}
-      </button>
+      </Button>
     );
   return (
     <a href={addressOf("health", id)} class={count === 0 ? "badge good" : "badge caution"}>

@@ -1,19 +1,18 @@
 /** Cost: how prompts grew, how much of each was in a cache, and what writing summaries took, as plots. */
 
 import { useState } from "preact/hooks";
-import { formatCount } from "../../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import { dayMs, msToTimestamp, timestampToMs } from "../../../core/base/time.ts";
 import type { PromptCost } from "../../../core/seen/stats.ts";
 import { stretchesOf } from "../../../format/stats.ts";
 import type { Stats } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { BarPlot, type Bar } from "../parts/plot.tsx";
-import { Choice, Empty, sentence, Shown, When } from "../parts/ui.tsx";
+import { Choice, Empty, Figures, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
 import { clock, percent, short } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 const periods = [
   ["day", "last day", 1],
@@ -25,7 +24,6 @@ const periods = [
 export function CostView() {
   const around = useAround();
   const conversation = conversationIdOf(around.place.of);
-  const name = useName(conversation) ?? `#${conversation}`;
   const [period, setPeriod] = useState<(typeof periods)[number][0]>("all");
   const days = periods.find(([each]) => each === period)?.[2] ?? null;
   // To the minute, so that the question stays the same for a while.
@@ -36,7 +34,7 @@ export function CostView() {
     { keeps: true },
   );
   return (
-    <OfConversation conversation={conversation} name={name} view="cost">
+    <OfConversation conversation={conversation} view="cost">
       <Choice
         label="Period"
         value={period}
@@ -52,22 +50,11 @@ export function CostView() {
 
 const barsMax = 90;
 
-function Plots({
-  stats: { stats, compactions, calls, pace, lines },
-  of,
-}: {
-  readonly stats: Stats;
-  readonly of: number;
-}) {
+function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly stats: Stats; readonly of: number }) {
   const stretches = stretchesOf(stats.prompts, barsMax);
   return (
     <>
-      <Figures stats={stats} />
-      <ul class="plain">
-        {lines.map((line) => (
-          <li key={line}>{sentence(line)}</li>
-        ))}
-      </ul>
+      <Figures figures={figuresOf(stats)} />
       {stretches.length === 0 ? (
         <Empty title="No prompts were recorded in this period." />
       ) : (
@@ -76,7 +63,11 @@ function Plots({
             title="Tokens per prompt"
             bars={stretches.map((some) => barOf(some, of, tokensIn(some)))}
             format={short}
-          />
+          >
+            <p class="soft small">
+              A mark below a bar: a fold, an eviction or a rewrite changed a prompt before its end.
+            </p>
+          </BarPlot>
           <BarPlot
             title="Same bytes as the prompt before"
             bars={stretches.map((some) => barOf(some, of, sharedIn(some)))}
@@ -84,10 +75,7 @@ function Plots({
             most={1}
             marked="changed before its end"
           >
-            <p class="soft small">
-              What a provider can read from its cache. A mark below: a fold, an eviction or a rewrite changed a prompt
-              before its end.
-            </p>
+            <p class="soft small">What a provider can read from its cache.</p>
           </BarPlot>
           {stats.counted > 0 && (
             <BarPlot
@@ -108,25 +96,16 @@ function Plots({
   );
 }
 
-function Figures({ stats }: { readonly stats: Stats["stats"] }) {
-  const { prompts, bytes, shared, counted, cached, calls, inputTokens, outputTokens } = stats;
-  const figures = [
+function figuresOf(stats: Stats["stats"]): readonly (readonly [string, string])[] {
+  const { prompts, bytes, shared, changes, lost, counted, cached, calls, inputTokens, outputTokens } = stats;
+  return [
     ["prompts", formatCount(prompts.length)],
     ["same bytes as before", bytes === 0 ? "–" : percent(shared / bytes)],
+    ["sent anew", changes === 0 ? "–" : `${formatBytes(lost)} in ${plural(changes, "prompt")}`],
     ["read from cache", counted === 0 ? "not told" : percent(cached / counted)],
     ["calls for summaries", formatCount(calls)],
     ["their tokens", `${short(inputTokens)} in, ${short(outputTokens)} out`],
-  ] as const;
-  return (
-    <dl class="figures">
-      {figures.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  ];
 }
 
 const sum = (numbers: readonly (number | null)[]): number =>
@@ -184,40 +163,19 @@ function Compactions({ rows }: { readonly rows: Stats["compactions"] }) {
   return (
     <>
       <h2>Compactions</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Compactions">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">when</th>
-              <th scope="col">mode</th>
-              <th scope="col" class="number">
-                summaries
-              </th>
-              <th scope="col" class="number">
-                tokens before
-              </th>
-              <th scope="col" class="number">
-                after
-              </th>
-              <th scope="col">result</th>
-            </tr>
-          </thead>
-          <tbody>
-            {sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => (
-              <tr key={row}>
-                <td class="nowrap">
-                  <When at={at} />
-                </td>
-                <td>{mode}</td>
-                <td class="number">{formatCount(passes)}</td>
-                <td class="number">{formatCount(tokensBefore)}</td>
-                <td class="number">{formatCount(tokensAfter)}</td>
-                <td>{message}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Compactions"
+        columns={["when", "mode", "summaries #", "tokens before #", "after #", "result"]}
+        rows={sorted.map(({ at, mode, passes, tokensBefore, tokensAfter, message }, row) => [
+          row,
+          <When at={at} />,
+          mode,
+          formatCount(passes),
+          formatCount(tokensBefore),
+          formatCount(tokensAfter),
+          message,
+        ])}
+      />
     </>
   );
 }

@@ -9,20 +9,29 @@ import { onChanged, useRead, useWork, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { ChangeButton, RewriteButton } from "../parts/change-buttons.tsx";
 import { Progress } from "../parts/plan-dialog.tsx";
-import { Empty, FailureNote, Heading, IdLink, Linked, Loading, sentence, Shown } from "../parts/ui.tsx";
+import {
+  Button,
+  Empty,
+  FailureNote,
+  Figures,
+  Heading,
+  IdLink,
+  Linked,
+  Loading,
+  sentence,
+  Shown,
+} from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 export function HealthView() {
   const { place } = useAround();
   const conversation = place.of === "" ? null : conversationIdOf(place.of);
-  const name = useName(conversation);
   if (conversation !== null)
     return (
-      <OfConversation conversation={conversation} name={name ?? `#${conversation}`} view="health">
+      <OfConversation conversation={conversation} view="health">
         <Check key={conversation} conversation={conversation} />
       </OfConversation>
     );
@@ -40,36 +49,18 @@ function Status() {
   const asked = useRead("status", {});
   return (
     <Shown asked={asked} what="the status">
-      {({ status: { store, totals, usage } }) => (
-        <dl class="figures">
-          <div>
-            <dt>conversations</dt>
-            <dd>{formatCount(store.conversations)}</dd>
-          </div>
-          <div>
-            <dt>messages</dt>
-            <dd>{formatCount(store.messages)}</dd>
-          </div>
-          <div>
-            <dt>summaries</dt>
-            <dd>{formatCount(store.summaries)}</dd>
-          </div>
-          <div>
-            <dt>tokens stored</dt>
-            <dd>{formatCount(totals.tokens)}</dd>
-          </div>
-          <div>
-            <dt>tokens in contexts</dt>
-            <dd>{formatCount(totals.contextTokens)}</dd>
-          </div>
-          <div>
-            <dt>model calls in 24 hours</dt>
-            <dd>
-              {formatCount(usage.calls)}{" "}
-              {usage.failures > 0 && <span class="badge bad">{formatCount(usage.failures)} refused</span>}
-            </dd>
-          </div>
-        </dl>
+      {({ store, totals, usage }) => (
+        <Figures
+          figures={[
+            ["conversations", formatCount(store.conversations)],
+            ["messages", formatCount(store.messages)],
+            ["summaries", formatCount(store.summaries)],
+            ["tokens stored", formatCount(totals.tokens)],
+            ["tokens in contexts", formatCount(totals.contextTokens)],
+            ["model calls in 24 hours", formatCount(usage.calls)],
+            ...(usage.failures === 0 ? [] : [["of them refused", formatCount(usage.failures)] as const]),
+          ]}
+        />
       )}
     </Shown>
   );
@@ -104,10 +95,7 @@ function Check({ conversation }: { readonly conversation: ConversationId | null 
         <>
           {isOld && !work.isBusy && (
             <p class="note" role="status">
-              Something was written since this check.{" "}
-              <button type="button" onClick={() => void check()}>
-                Check again
-              </button>
+              Something was written since this check. <Button onClick={() => void check()}>Check again</Button>
             </p>
           )}
           <Report health={health} conversation={conversation} />
@@ -207,9 +195,9 @@ function Group({
         ))}
       </ul>
       {left > 0 && (
-        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+        <Button class="quiet" onClick={() => setWhole(true)}>
           and {formatCount(left)} more
-        </button>
+        </Button>
       )}
       {first?.remedy !== null && first?.remedy !== undefined && (
         <p class="soft small">

@@ -2,27 +2,41 @@
 
 import type { ComponentChildren } from "preact";
 import type { ConversationId } from "../../../core/model/types.ts";
+import { useRead } from "../api.ts";
 import { Heading } from "../parts/ui.tsx";
-import { addressOf, type View } from "../router.ts";
+import { useKeys } from "../keys.ts";
+import { addressOf, go, type View } from "../router.ts";
 
 const tabs = [
-  ["timeline", "Timeline"],
-  ["messages", "Messages"],
-  ["seen", "What the model saw"],
-  ["cost", "Cost"],
-  ["health", "Health"],
-] as const satisfies (readonly [View, string])[];
+  ["timeline", "Timeline", "T"],
+  ["messages", "Messages", "M"],
+  ["seen", "What the model saw", "S"],
+  ["cost", "Cost", "O"],
+  ["health", "Health", "H"],
+  ["changes", "Changes", "C"],
+] as const satisfies (readonly [View, string, key: string])[];
 
 interface Props {
   readonly conversation: ConversationId;
-  readonly name: string;
+  /** Where the view knows it already. */
+  readonly name?: string;
   readonly view: View;
   /** The last step of the way back, if the view is about a part. */
   readonly part?: string;
   readonly children: ComponentChildren;
 }
 
-export function OfConversation({ conversation, name, view, part, children }: Props) {
+export function OfConversation({ conversation, name: known, view, part, children }: Props) {
+  const asked = useRead("timeline", known === undefined ? { conversation, cells: 2 } : null, { live: false });
+  const name = known ?? asked.value?.name ?? `#${conversation}`;
+  useKeys("The conversation", [
+    ...tabs.map(([each, words, key]) => ({
+      keys: [key],
+      does: words.charAt(0).toLowerCase() + words.slice(1),
+      run: () => go(addressOf(each, conversation)),
+    })),
+    { keys: ["F"], does: "search in it", run: () => go(addressOf("search", "", { conversation })) },
+  ]);
   const title = part ?? tabs.find(([each]) => each === view)?.[1] ?? name;
   return (
     <>
@@ -38,9 +52,6 @@ export function OfConversation({ conversation, name, view, part, children }: Pro
           </a>
         ))}
         <a href={addressOf("search", "", { conversation })}>Search in it</a>
-        <a href={addressOf("changes", conversation)} aria-current={view === "changes" ? "page" : undefined}>
-          Changes
-        </a>
       </nav>
       {children}
     </>

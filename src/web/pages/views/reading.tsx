@@ -3,12 +3,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import { messageName, parseMessageId, seqOf } from "../../../core/model/types.ts";
-import type { ConversationId, FileId, MessageId } from "../../../core/model/types.ts";
+import type { FileId, MessageId } from "../../../core/model/types.ts";
 import type { MessageInShort, MessageReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { Empty, IdLink, Shown, When } from "../parts/ui.tsx";
+import { Button, Empty, IdLink, Shown, When } from "../parts/ui.tsx";
 import { PinButton } from "../parts/change-buttons.tsx";
+import { useFound } from "../parts/found.ts";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
@@ -40,6 +41,7 @@ export function MessageView() {
 
 function MessageReader({ message }: { readonly message: MessageReading }) {
   const { id, conversation, name, role, at, tokens, coveredBy, prompt, before, after } = message;
+  useFound(true);
   return (
     <OfConversation conversation={conversation} name={name} view="messages" part={messageName(id)}>
       <article class={`message role-${role}`} aria-label={`${roleNames[role]}, ${messageName(id)}`}>
@@ -85,7 +87,7 @@ function MessageReader({ message }: { readonly message: MessageReading }) {
             </li>
           ))}
           <li>
-            Key <code>{message.key}</code>
+            The host knows it as <code>{message.key}</code>
           </li>
         </ul>
         <PinButton message={message} />
@@ -153,15 +155,15 @@ interface PagesProps {
 
 const Pages = ({ start, last, end, onPage }: PagesProps) => (
   <div class="pager">
-    <button type="button" disabled={start <= 1} onClick={() => onPage(-perPage)}>
+    <Button disabled={start <= 1} onClick={() => onPage(-perPage)}>
       ← Earlier
-    </button>
+    </Button>
     <span class="soft">
       {formatCount(start)}–{formatCount(last)} of {formatCount(end)}
     </span>
-    <button type="button" disabled={last >= end} onClick={() => onPage(perPage)}>
+    <Button disabled={last >= end} onClick={() => onPage(perPage)}>
       Later →
-    </button>
+    </Button>
   </div>
 );
 
@@ -185,21 +187,20 @@ export function MessageRow({
       aria-current={isTarget ? "true" : undefined}
     >
       <div class="message-line">
-        <button
-          type="button"
+        <Button
           class="quiet"
           aria-expanded={isOpen}
           aria-label={`${isOpen ? "Fold" : "Unfold"} ${messageName(id)}`}
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? "▾" : "▸"}
-        </button>
+        </Button>
         <span class={`role role-${role}`}>{roleNames[role]}</span>
         <a class="id" href={addressOfId(id) ?? ""}>
           {messageName(id)}
         </a>
         <span class="soft small nowrap">
-          <When at={at} /> · {formatCount(tokens)}
+          <When at={at} /> · {plural(tokens, "token")}
         </span>
         {aside !== null && <span class="badge">{aside}</span>}
       </div>
@@ -208,11 +209,17 @@ export function MessageRow({
   );
 }
 
-export function MessageBody({ id }: { readonly id: MessageId }) {
-  const asked = useRead("message", { id }, { live: false });
+/** `isPinnable`: with the button that keeps it in every prompt. */
+export function MessageBody({ id, isPinnable = false }: { readonly id: MessageId; readonly isPinnable?: boolean }) {
+  const asked = useRead("message", { id }, { live: isPinnable });
   return (
     <Shown asked={asked} what={messageName(id)}>
-      {({ blocks }) => <Blocks blocks={blocks} />}
+      {(message) => (
+        <>
+          <Blocks blocks={message.blocks} />
+          {isPinnable && <PinButton message={message} />}
+        </>
+      )}
     </Shown>
   );
 }
@@ -224,17 +231,11 @@ export function FileView() {
   const id = place.of as FileId;
   const line = Number(place.settings["line"] ?? 1);
   const asked = useRead("file", { id, ...(line > 1 ? { fromLine: line } : {}) }, { live: false });
-  const conversation = asked.value?.file.conversation ?? null;
-  const name = useName(conversation);
+  useFound(asked.value !== null);
   return (
     <Shown asked={asked} what={id}>
       {({ file, message, text, picture }) => (
-        <OfConversation
-          conversation={file.conversation}
-          name={name ?? `#${file.conversation}`}
-          view="file"
-          part={file.name ?? file.id}
-        >
+        <OfConversation conversation={file.conversation} view="file" part={file.name ?? file.id}>
           <p class="soft">
             {file.id} · {formatBytes(file.bytes)} · {file.mimeType ?? "unknown type"}
             {file.lines !== null && ` · ${plural(file.lines, "line")}`}
@@ -261,12 +262,6 @@ export function FileView() {
       )}
     </Shown>
   );
-}
-
-/** The name of a conversation that a view knows only by number. */
-export function useName(conversation: ConversationId | null): string | null {
-  const asked = useRead("timeline", conversation === null ? null : { conversation, cells: 2 }, { live: false });
-  return asked.value?.name ?? null;
 }
 
 // ── Going to an id ───────────────────────────────────────────────────────────────────────────────────────────────────

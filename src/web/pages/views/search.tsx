@@ -1,6 +1,5 @@
 /** Search by words, by meaning if there is an embedder, or by a regular expression, with filters. */
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "../../../core/base/format.ts";
 import { msToTimestamp, parseTimestamp, dayMs, type Timestamp } from "../../../core/base/time.ts";
@@ -8,14 +7,15 @@ import { roles, type ConversationId, type Role } from "../../../core/model/types
 import type { Found, Hit, Reads } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { Choice, Empty, Field, Heading, IdLink, Select, sentence, Shown, useStill, When } from "../parts/ui.tsx";
-import { addressOf, replace } from "../router.ts";
+import { Button, Choice, Empty, Field, Heading, Note, Select, Shown, useStill, When } from "../parts/ui.tsx";
+import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
-import { addressOfId, depthName, roleNames } from "../words.ts";
+import { addressOfId, depthName, nameOfId, roleNames } from "../words.ts";
 
 type Query = Reads["search"]["query"];
 
 const settingNames = ["q", "mode", "scope", "conversation", "family", "roles", "since", "until", "sort"] as const;
+const filterNames = ["scope", "conversation", "roles", "since", "until", "sort"] as const;
 type Settings = Readonly<Partial<Record<(typeof settingNames)[number], string>>>;
 
 const limits = [30, 100, 200];
@@ -27,7 +27,7 @@ export function SearchView() {
   const change = (changed: Settings): void => setSettings({ ...settings, ...changed });
   const still = useStill(settings, 250);
   useEffect(() => setSettings(place.settings), [place]);
-  useEffect(() => replace(place, still), [still]);
+  useEffect(() => replace(withSettings(place, still)), [still]);
   const query = queryOf(still, limits[more] ?? 30);
   const asked = useRead("search", query, { keeps: true, live: false });
   useEffect(() => document.getElementById("words")?.focus(), []);
@@ -107,8 +107,17 @@ function Form({ settings, change, hasMeaning }: FormProps) {
   const known = conversations.value?.rows.map(
     ({ conversation: { id }, name }) => [String(id), `#${id} ${name}`] as const,
   );
+  const count = filterNames.filter((name) => (settings[name] ?? "") !== "").length;
+  // On a phone they would push the matches off the screen.
+  const [isOpen] = useState(count > 0 || matchMedia("(min-width: 720px)").matches);
   return (
-    <form role="search" onSubmit={(event) => event.preventDefault()}>
+    <form
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        moveHit(1);
+      }}
+    >
       <div class="tools">
         <Field
           id="words"
@@ -127,7 +136,8 @@ function Form({ settings, change, hasMeaning }: FormProps) {
           onChange={(mode) => change({ mode: mode === "regex" ? "regex" : "" })}
         />
       </div>
-      <div class="tools">
+      <details class="filters" open={isOpen}>
+        <summary>Filters{count === 0 ? "" : ` (${count} set)`}</summary>
         <Select
           label="Conversation"
           options={[["", "all of them"], ...(known ?? [])]}
@@ -142,13 +152,13 @@ function Form({ settings, change, hasMeaning }: FormProps) {
           <legend>Said by</legend>
           <div class="choice">
             {roles.map((role) => (
-              <button key={role} type="button" aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
+              <Button key={role} aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
                 {roleNames[role]}
-              </button>
+              </Button>
             ))}
           </div>
         </fieldset>
-      </div>
+      </details>
     </form>
   );
 }
@@ -177,6 +187,7 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
   const isCut = caveats.some(({ kind }) => kind === "limit");
   const [first] = hits;
   const place = first?.hit.conversation ?? null;
+  const isOne = hits.every(({ hit }) => hit.conversation === place);
   return (
     <section aria-label="Matches" aria-busy={isLoading}>
       <p role="status">
@@ -188,31 +199,32 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
             {" "}
             ·{" "}
             <a href={addressOf("timeline", settings.conversation || place, { q: settings.q, mode: settings.mode })}>
-              show on the timeline
+              show {isOne ? "them" : `those of ${first?.where}`} on the timeline
             </a>
           </>
         )}
       </p>
-      {notes.map((note, at) => (
-        <p class="note" key={note}>
-          {sentence(note.replace(/; pass --.*$/, ""))}
-          {caveats[at]?.kind === "files" && (
-            <button type="button" class="quiet" onClick={onFiles}>
-              Search in files
-            </button>
-          )}
-        </p>
-      ))}
+      {notes.map((note, at) =>
+        caveats[at]?.kind === "limit" ? null : (
+          // What to do about it is said as flags of the command line.
+          <Note key={note} words={note.replace(/; (?:pass|raise) --.*$/, "")}>
+            {caveats[at]?.kind === "files" && (
+              <>
+                {" "}
+                <Button class="small" onClick={onFiles}>
+                  Search in files
+                </Button>
+              </>
+            )}
+          </Note>
+        ),
+      )}
       <ol class="hits">
         {hits.map((hit, at) => (
           <HitView key={at} hit={hit} />
         ))}
       </ol>
-      {isCut && onMore !== null && (
-        <button type="button" onClick={onMore}>
-          Show more
-        </button>
-      )}
+      {isCut && onMore !== null && <Button onClick={onMore}>Show more</Button>}
     </section>
   );
 }
@@ -227,19 +239,19 @@ function HitView({ hit: { hit, where, snippet, matches } }: { readonly hit: Hit 
   pieces.push([snippet.slice(done), false]);
   const name =
     hit.kind === "message" ? roleNames[hit.role] : hit.kind === "summary" ? depthName(hit.depth) : (hit.name ?? "file");
-  const address = hit.kind === "file" ? addressOf("file", hit.id, { line: Math.max(1, hit.line - 3) }) : undefined;
+  const marked = [...new Set(pieces.flatMap(([text, isMatch]) => (isMatch ? [text] : [])))].join("\n");
+  const address =
+    hit.kind === "file"
+      ? addressOf("file", hit.id, { line: Math.max(1, hit.line - 3), mark: marked })
+      : `${addressOfId(hit.id)}?${new URLSearchParams({ mark: marked })}`;
   return (
     <li class="hit">
       <div class="message-line">
         <span class={hit.kind === "message" ? `role role-${hit.role}` : "role"}>{name}</span>
-        {address === undefined ? (
-          <IdLink id={hit.id} />
-        ) : (
-          <a class="id" href={address}>
-            {hit.id}
-            {hit.kind === "file" && `, line ${hit.line}`}
-          </a>
-        )}
+        <a class="id" href={address}>
+          {nameOfId(hit.id)}
+          {hit.kind === "file" && `, line ${hit.line}`}
+        </a>
         <span class="soft small">
           <When at={hit.at} /> ·{" "}
           <a
@@ -256,24 +268,10 @@ function HitView({ hit: { hit, where, snippet, matches } }: { readonly hit: Hit 
         </span>
       </div>
       <p class="snippet" dir="auto">
-        <HitLink hit={hit} address={address}>
+        <a class="hit-link" href={address}>
           {pieces.map(([text, isMatch], at) => (isMatch ? <mark key={at}>{text}</mark> : text))}
-        </HitLink>
+        </a>
       </p>
     </li>
   );
 }
-
-const HitLink = ({
-  hit,
-  address,
-  children,
-}: {
-  readonly hit: Hit["hit"];
-  readonly address: string | undefined;
-  readonly children: ComponentChildren;
-}) => (
-  <a class="hit-link" href={address ?? addressOfId(hit.id) ?? ""}>
-    {children}
-  </a>
-);

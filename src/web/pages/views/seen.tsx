@@ -9,20 +9,18 @@ import type { PromptItem, PromptReading } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Amount, ShareBar, type Share } from "../parts/plot.tsx";
-import { Field, IdLink, Shown, useStill, When, sentence, type Typed } from "../parts/ui.tsx";
-import { addressOf, replace } from "../router.ts";
+import { Button, Field, IdLink, Note, Shown, type Typed, useStill, When } from "../parts/ui.tsx";
+import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
-import { useName } from "./reading.tsx";
 
 export function SeenView() {
   const { place } = useAround();
   const conversation = conversationIdOf(place.of);
-  const name = useName(conversation) ?? `#${conversation}`;
-  const pages = useRead("prompts", { conversation, limit: 1 });
+  const pages = useRead("prompts", { conversation });
   return (
-    <OfConversation conversation={conversation} name={name} view="seen">
+    <OfConversation conversation={conversation} view="seen">
       <Shown asked={pages} what="recorded prompts">
         {({ first, last }) => <Prompts key={conversation} conversation={conversation} first={first} last={last} />}
       </Shown>
@@ -48,7 +46,7 @@ function Prompts({ conversation, first, last }: PromptsProps) {
   const still = useStill(number, 120);
   const move = (to: number): void => setNumber(Math.max(first ?? now, Math.min(now, to)));
   useEffect(() => {
-    if (still !== wanted) replace(place, { prompt: still === now ? "now" : still });
+    if (still !== wanted) replace(withSettings(place, { prompt: still === now ? "now" : still }));
   }, [still]);
   useKeys("What the model saw", [
     { keys: ["ArrowLeft", "p"], does: "previous prompt", run: () => move(number - 1) },
@@ -60,14 +58,9 @@ function Prompts({ conversation, first, last }: PromptsProps) {
   return (
     <>
       <div class="slider">
-        <button
-          type="button"
-          aria-label="Previous prompt"
-          disabled={number <= (first ?? now)}
-          onClick={() => move(number - 1)}
-        >
+        <Button aria-label="Previous prompt" disabled={number <= (first ?? now)} onClick={() => move(number - 1)}>
           ←
-        </button>
+        </Button>
         <label class="grow">
           <span class="visually-hidden">Prompt</span>
           <input
@@ -79,9 +72,9 @@ function Prompts({ conversation, first, last }: PromptsProps) {
             onInput={(event: Typed) => move(Number(event.currentTarget.value))}
           />
         </label>
-        <button type="button" aria-label="Next prompt" disabled={isNow} onClick={() => move(number + 1)}>
+        <Button aria-label="Next prompt" disabled={isNow} onClick={() => move(number + 1)}>
           →
-        </button>
+        </Button>
         <output>{isNow ? "now" : `prompt ${formatCount(number)} of ${formatCount(last ?? 0)}`}</output>
       </div>
       {first === null && (
@@ -144,10 +137,15 @@ function Prompt({ prompt, budget }: PromptProps) {
       )}
       <ShareBar shares={sharesOf(prompt)} label="what the prompt is made of" format={formatCount} />
       {notes.map((note) => (
-        <p class="note" key={note}>
-          {sentence(note)}
-        </p>
+        <Note key={note} words={note} />
       ))}
+      {record !== null && (
+        <p>
+          <a href={addressOf("timeline", conversation, { prompt: record.number })}>
+            Show on the timeline what it held and what it left out
+          </a>
+        </p>
+      )}
       {changes !== null && <Changes prompt={prompt} />}
       {record !== null && (
         <p class="soft">
@@ -293,9 +291,9 @@ function ItemsWords({ items }: { readonly items: readonly (MessageId | SummaryId
         </>
       ))}
       {left > 0 && (
-        <button type="button" class="quiet small" onClick={() => setWhole(true)}>
+        <Button class="quiet small" onClick={() => setWhole(true)}>
           and {left} more
-        </button>
+        </Button>
       )}
     </>
   );
@@ -327,15 +325,14 @@ function Item({ item: { origin, name, at: time, opening }, at, of, most }: ItemP
   return (
     <li class="item">
       <div class="message-line">
-        <button
-          type="button"
+        <Button
           class="quiet"
           aria-expanded={isOpen}
           aria-label={`${isOpen ? "Fold" : "Unfold"} ${name}`}
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? "▾" : "▸"}
-        </button>
+        </Button>
         <span class={`swatch ${look}`} aria-hidden="true" />
         {origin.kind === "note" ? <span>{name}</span> : <IdLink id={origin.id}>{name}</IdLink>}
         {time !== null && (

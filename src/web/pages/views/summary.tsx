@@ -7,8 +7,9 @@ import type { SummaryId } from "../../../core/model/types.ts";
 import type { Block, SourcesPage, SummaryReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
+import { useFound } from "../parts/found.ts";
 import { SummaryButtons } from "../parts/change-buttons.tsx";
-import { FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
+import { Button, FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { align } from "../text/align.ts";
@@ -31,6 +32,7 @@ type Source = SourcesPage["sources"][number];
 
 function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
   const { id, conversation, name, depth, above, range, revision } = summary;
+  useFound(true);
   const [focus, setFocus] = useState<readonly number[]>([]);
   const sources = useSources(id, revision);
   const texts = useMemo(() => sources.sources.map(textOfSource), [sources.sources]);
@@ -63,11 +65,7 @@ function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
               <SourceItem key={at} source={source} at={at} isFocused={focus.includes(at)} isFirst={focus[0] === at} />
             ))}
           </ol>
-          {sources.next !== null && (
-            <button type="button" onClick={sources.more}>
-              Show more of {formatCount(total)} sources
-            </button>
-          )}
+          {sources.next !== null && <Button onClick={sources.more}>Show more of {formatCount(total)} sources</Button>}
         </section>
       </div>
     </OfConversation>
@@ -176,15 +174,10 @@ const AlignedText = ({ aligned, focus, onFocus }: AlignedProps) => (
         <div key={at} class={isFocused ? "aligned-line focused" : "aligned-line"}>
           <Markdown text={line} />
           {sources.length > 0 && (
-            <button
-              type="button"
-              class="quiet small"
-              aria-pressed={isFocused}
-              onClick={() => onFocus(isFocused ? [] : sources)}
-            >
+            <Button class="quiet small" aria-pressed={isFocused} onClick={() => onFocus(isFocused ? [] : sources)}>
               → {sources.map((source) => source + 1).join(", ")}
               <span class="visually-hidden"> are the sources of this line</span>
-            </button>
+            </Button>
           )}
         </div>
       );
@@ -217,7 +210,7 @@ function SourceItem({ source, at, isFocused, isFirst }: SourceProps) {
         <IdLink id={isMessage ? source.message.id : source.summary.id} />
         <span class="soft small">
           {isMessage ? <When at={source.message.at} /> : span(source.summary.earliestAt, source.summary.latestAt)} ·{" "}
-          {formatCount(isMessage ? source.message.tokens : source.summary.tokens)}
+          {plural(isMessage ? source.message.tokens : source.summary.tokens, "token")}
         </span>
       </header>
       {isMessage ? <Blocks blocks={source.blocks} /> : <Markdown text={source.text} />}

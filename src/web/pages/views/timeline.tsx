@@ -7,7 +7,7 @@ import { parseMessageId, seqOf } from "../../../core/model/types.ts";
 import type { Timeline } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { Empty, Shown, useStill } from "../parts/ui.tsx";
-import { addressOf, replace } from "../router.ts";
+import { addressOf, placeNow, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Legend, SelectionBar, Tip, Toolbar, type Hover } from "../timeline/around.tsx";
 import { InView, itemWords } from "../timeline/in-view.tsx";
@@ -85,7 +85,7 @@ function useTimeline(canvas: Canvas, { timeline, prompt }: Props) {
     });
   }, []);
   const still = useStill(view, 300);
-  useEffect(() => replace(place, addressSettings(timeline, still, opened)), [still, opened]);
+  useEffect(() => replace(withSettings(placeNow(place), addressSettings(timeline, still, opened))), [still, opened]);
   useTimelineKeys({ stage, focus, setFocus, setOpened, select, selection, axis });
   return { stage, axis, detail, focus, opened, hover, selection, still, open, setFocus, select };
 }

@@ -1,15 +1,14 @@
 /** When the model saw a message or summary: which prompts had it in view, how, and since when none has. */
 
 import { plural } from "../../../core/base/format.ts";
-import { conversationIn, parseMessageId } from "../../../core/model/types.ts";
-import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
 import type { ViewKind, ViewSpan } from "../../../core/seen/find-seen.ts";
 import { useRead } from "../api.ts";
-import { Empty, IdLink, Linked, sentence, Shown, When } from "../parts/ui.tsx";
+import { Empty, IdLink, Linked, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
-import { MessageBody, useName } from "./reading.tsx";
+import { MessageBody } from "./reading.tsx";
 import { OfConversation } from "./of-conversation.tsx";
 import { useKeys } from "../keys.ts";
 
@@ -23,59 +22,28 @@ const kinds: Readonly<Record<ViewKind, string>> = {
 
 export function WhenView() {
   const { place } = useAround();
-  const message = parseMessageId(place.of);
-  const summary = message === null && /^sum_[0-9a-f]{16}$/.test(place.of) ? (place.of as SummaryId) : null;
-  const found = useRead("summary", summary === null ? null : { id: summary }, { live: false });
-  const conversation = message === null ? (found.value?.conversation ?? null) : conversationIn(message);
-  if (message === null && summary === null)
-    return (
-      <Empty title={`${place.of} is neither a message nor a summary.`}>msg_1-42 is message 42 of conversation 1.</Empty>
-    );
-  if (conversation === null)
-    return (
-      <Shown asked={found} what={place.of}>
-        {() => null}
-      </Shown>
-    );
-  return <InView conversation={conversation} id={message ?? summary ?? ""} />;
-}
-
-interface Props {
-  readonly conversation: ConversationId;
-  readonly id: ReturnType<typeof parseMessageId> | SummaryId | "";
-}
-
-function InView({ conversation, id }: Props) {
-  const name = useName(conversation) ?? `#${conversation}`;
-  const asked = useRead("inView", {
-    conversation,
-    ...(typeof id === "number" ? { message: id } : id === "" || id === null ? {} : { summary: id }),
-  });
-  const address = id === null || id === "" ? null : addressOfId(id);
-  useKeys("When the model saw it", [{ keys: ["o"], does: "open it", run: () => address !== null && go(address) }]);
-  if (id === null || id === "") return null;
+  const asked = useRead("inView", { id: place.of });
+  useKeys("When the model saw it", [{ keys: ["o"], does: "open it", run: () => go(addressOfId(place.of) ?? "") }]);
   return (
-    <OfConversation conversation={conversation} name={name} view="seen" part="When the model saw it">
-      <p>
-        <IdLink id={id} />
-      </p>
-      {typeof id === "number" && (
-        <div class="excerpt">
-          <MessageBody id={id} />
-        </div>
+    <Shown asked={asked} what="recorded prompts">
+      {({ conversation, id, spans, words }) => (
+        <OfConversation conversation={conversation} view="seen" part="When the model saw it">
+          <p>
+            <IdLink id={id} />
+          </p>
+          {typeof id === "number" && (
+            <div class="excerpt">
+              <MessageBody id={id} isPinnable />
+            </div>
+          )}
+          <p class="verdict" role="status">
+            <Linked text={sentence(words)} />
+          </p>
+          <LastWhole spans={spans} conversation={conversation} />
+          <Spans spans={spans} conversation={conversation} />
+        </OfConversation>
       )}
-      <Shown asked={asked} what="recorded prompts">
-        {({ spans, words }) => (
-          <>
-            <p class="verdict" role="status">
-              <Linked text={sentence(words)} />
-            </p>
-            <LastWhole spans={spans} conversation={conversation} />
-            <Spans spans={spans} conversation={conversation} />
-          </>
-        )}
-      </Shown>
-    </OfConversation>
+    </Shown>
   );
 }
 
@@ -116,36 +84,26 @@ function Spans({ spans, conversation }: SpansProps) {
           />
         ))}
       </div>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">from</th>
-            <th scope="col">to</th>
-            <th scope="col" class="number">
-              prompts
-            </th>
-            <th scope="col">the model saw it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {spans.map(({ view, by, from, to, prompts }, at) => (
-            <tr key={at}>
-              <td>
-                <a href={addressOf("seen", conversation, { prompt: from.number })}>#{from.number}</a>{" "}
-                <When at={from.at} />
-              </td>
-              <td>
-                <a href={addressOf("seen", conversation, { prompt: to.number })}>#{to.number}</a> <When at={to.at} />
-              </td>
-              <td class="number">{prompts}</td>
-              <td>
-                <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]}{" "}
-                {by !== null && <IdLink id={by} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        isStacked
+        label="In which prompts the model saw it"
+        columns={["from", "to", "prompts #", "the model saw it"]}
+        rows={spans.map(({ view, by, from, to, prompts }, at) => [
+          at,
+          ...[from, to].map(({ number, at: time }) => (
+            <>
+              <a href={addressOf("seen", conversation, { prompt: number })}>#{number}</a> <When at={time} />
+            </>
+          )),
+          <>
+            {prompts}
+            <span class="phone-only"> prompts</span>
+          </>,
+          <>
+            <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]} {by !== null && <IdLink id={by} />}
+          </>,
+        ])}
+      />
     </>
   );
 }
