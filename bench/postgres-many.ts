@@ -37,6 +37,8 @@ const [conversations, messagesEach] = [100, 1_000];
 const copies = Number(process.argv[2] ?? 99);
 const messages = conversations * messagesEach;
 
+const usual: SearchRequest = { pattern: "", mode: "full_text", scope: "both", sort: "relevance", limit: 20 };
+
 type Measured = ReadonlyMap<string, Spread & { readonly cpuMs: number }>;
 
 const folder = mkdtempSync(join(tmpdir(), "lcm-bench-many-"));
@@ -164,8 +166,6 @@ async function measure(imported: readonly ConversationId[], lived: ConversationI
   await store.close();
   return found;
 }
-
-const usual: SearchRequest = { pattern: "", mode: "full_text", scope: "both", sort: "relevance", limit: 20 };
 
 function report(few: Measured, many: Measured): void {
   const shown = (value: number | undefined): string => (value ?? 0).toFixed(2);
