@@ -113,9 +113,14 @@ async function tables(): Promise<Tables> {
 }
 
 function copyOf(copy: number, by: number, all: Tables): string {
+  // The id of a summary names its conversation.
+  const summaryIn = (column: string): string => `'sum_' || hex8(conversation_id + ${by}) || right(${column}, 8)`;
   const changed: Readonly<Record<string, string>> = {
     conversation_id: `conversation_id + ${by}`,
     message_id: `message_id + ${by * numbersPerConversation}`,
+    search_id: `search_id + ${by * numbersPerConversation}`,
+    summary_id: summaryIn("summary_id"),
+    parent_summary_id: summaryIn("parent_summary_id"),
     session_id: `session_id || '-${copy}'`,
     agent_id: `'agent-${copy}'`,
   };
@@ -125,7 +130,7 @@ function copyOf(copy: number, by: number, all: Tables): string {
       WHERE conversation_id IN (SELECT conversation_id FROM many.conversations WHERE agent_id = 'agent-0');`,
   );
   // Without triggers, so foreign keys are not looked up.
-  return `BEGIN; SET LOCAL session_replication_role = replica; ${copied.join("\n")} COMMIT`;
+  return `BEGIN; SET LOCAL session_replication_role = replica; SET LOCAL search_path = many, pg_catalog; ${copied.join("\n")} COMMIT`;
 }
 
 /** Each call once more than it is measured, because plans and caches are those of a gateway that has been running. */
