@@ -17,24 +17,23 @@ const highest = Number.MAX_SAFE_INTEGER;
 /** For one search, of which it remembers what it has read; or for indexing. */
 export function createSearchIndex(schema: string): SearchIndex {
   const words = createWordRows();
-  return {
+  const index: SearchIndex = {
     expect: (corpora, terms, among) => expectAll(words, corpora, terms, among),
     holding: (corpus, match) => idsOf(words, corpus, match),
     *newest(corpus, match, most, below = highest) {
       const [term, ...others] = match.all;
-      const word = term === undefined ? null : onlyWord(term);
-      if (word !== null && others.length + match.any.length === 0)
-        return yield* words.newest({ corpus, word, among: match.conversations }, most, below);
-      return (yield* idsOf(words, corpus, match)).filter((id) => id < below).slice(0, most);
+      if (term === undefined || !isOfWords(term) || others.length + match.any.length > 0)
+        return (yield* idsOf(words, corpus, match)).filter((id) => id < below).slice(0, most);
+      const found: Ids[] = [];
+      for (const word of wholeWords(term))
+        found.push(yield* words.newest({ corpus, word, among: match.conversations }, most, below));
+      return anyOf(found).slice(0, most);
     },
     *probe(corpus, terms, most) {
       yield* expectAll(words, [corpus], terms, []);
       const found: Ids[] = [];
-      for (const term of terms) {
-        const word = onlyWord(term);
-        if (word !== null) found.push(yield* words.newest({ corpus, word, among: [] }, most, highest));
-        else found.push((yield* idsOf(words, corpus, { conversations: [], all: [term], any: [] })).slice(0, most));
-      }
+      for (const term of terms)
+        found.push(yield* index.newest(corpus, { conversations: [], all: [term], any: [] }, most));
       return found;
     },
     *vocabulary(prefix, most) {
@@ -51,6 +50,7 @@ export function createSearchIndex(schema: string): SearchIndex {
       `INSERT INTO search_progress (version) VALUES (${termsVersion})`,
     ].map((each) => statement(each)),
   };
+  return index;
 }
 
 const blocksOfVocabulary = 512;
@@ -68,11 +68,8 @@ function* expectAll(
 const wholeWords = ({ alternatives, prefix }: Term): readonly string[] =>
   alternatives.flatMap((row) => (prefix ? row.slice(0, -1) : row));
 
-/** The one word of a term without alternatives; null for any other. */
-function onlyWord({ alternatives, prefix }: Term): string | null {
-  const [row, ...rows] = alternatives;
-  return row?.length === 1 && rows.length === 0 && !prefix ? (row[0] ?? null) : null;
-}
+/** Whether each alternative is one whole word, so that its newest rows are found without reading all of them. */
+const isOfWords = ({ alternatives, prefix }: Term): boolean => !prefix && alternatives.every((row) => row.length === 1);
 
 /** Rows that match, highest id first. */
 function* idsOf(words: WordRows, corpus: CorpusName, { conversations, all: required, any }: Match): Script<Ids> {
