@@ -12,8 +12,14 @@ const graceMs = 10;
 /** How long before its limit a search has a replacement thread started, so that the next search need not wait for one. */
 const headStartMs = 200;
 
-/** Runs one search at a time, so that ending the thread ends no other search. */
-export function createSearcher(start: () => SearchThread) {
+/** Searches without the thread, where that is quick enough; null where it may not be. */
+export type SearchElsewhere = (request: SearchRequest, limits: SearchLimits) => Promise<unknown> | null;
+
+/**
+ * Runs one search at a time, so that ending the thread ends no other search. The thread is started by the first search.
+ * Until it is ready, searches are made elsewhere if they may be, since starting it takes longer than most of them.
+ */
+export function createSearcher(start: () => SearchThread, elsewhere: SearchElsewhere = () => null) {
   let thread: SearchThread | null = null;
   let successor: SearchThread | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -57,11 +63,13 @@ export function createSearcher(start: () => SearchThread) {
       if (state === "over") return;
       if (isStopped) return outcome.reject(closed());
       state = "running";
-      const leftMs = Math.max(0, timeoutMs - (performance.now() - startedMs));
+      const left = { timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedMs)) };
       thread = living(thread);
-      thread
-        .call("search", [request, { timeoutMs: leftMs }])
-        .then((value) => outcome.resolve(withTimeout(value as SearchResult, timeoutMs)), outcome.reject);
+      const found = thread.isReady() ? null : elsewhere(request, left);
+      (found ?? thread.call("search", [request, left])).then(
+        (value) => outcome.resolve(withTimeout(value as SearchResult, timeoutMs)),
+        outcome.reject,
+      );
       await outcome.promise;
     };
     turn = turn.then(run).catch(() => undefined); // Its caller gets the error; the next search runs regardless.
