@@ -52,9 +52,7 @@ export function createSearcher(start: () => SearchThread, elsewhere: SearchElsew
     };
     const timers = [
       startTimer(timeoutMs - headStartMs, () => state === "running" && prepareSuccessor()),
-      startTimer(timeoutMs + graceMs, () =>
-        end(() => outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] })),
-      ),
+      startTimer(timeoutMs + graceMs, () => end(() => outcome.resolve(nothingIn(timeoutMs)))),
     ];
     const cancel = (): void => end(() => outcome.reject(cancelled()));
     signal?.addEventListener("abort", cancel, { once: true });
@@ -97,6 +95,11 @@ const timerMsMax = 2 ** 31 - 1;
 
 const startTimer = (ms: number, act: () => void): NodeJS.Timeout | undefined =>
   ms > timerMsMax ? undefined : setTimeout(act, Math.max(0, ms));
+
+const nothingIn = (timeoutMs: number): SearchResult => ({
+  hits: [],
+  caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }],
+});
 
 /** A queued search had less time left, but its caveat names the limit that its caller set. */
 const withTimeout = ({ caveats, ...found }: SearchResult, timeoutMs: number): SearchResult => ({
