@@ -11,8 +11,9 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, wri
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Again, Drained } from "./again.ts";
 import { corpusEntry } from "./corpus.ts";
-import type { Compacted, PromptCost, Swept } from "./engine.ts";
+import type { Compacted, Lived, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
 import { page, plot, table } from "./page.ts";
 import type { Result } from "./page.ts";
@@ -41,7 +42,8 @@ if (spawnSync(process.execPath, [fileURLToPath(new URL("../scripts/build.ts", im
   throw new Error("the build failed: see npm run build");
 
 const folder = mkdtempSync(join(tmpdir(), "lcm-bench-"));
-const sweptSizes = ["10k", "100k"];
+/** Where what needs a database of its own is measured, too. */
+const mediumSizes = ["10k", "100k"];
 const results: Result[] = [];
 let concurrency: Readonly<Record<string, number>> = {};
 try {
@@ -59,22 +61,28 @@ try {
     process.stderr.write(" floor …");
     const onStore = stage("floor", "store", database, transcript, String(n)) as StoreFloor;
     const onUncompacted = stage("floor", "context", database, "long", String(uncompacted.items)) as ContextFloor;
+    clear(database);
+    process.stderr.write(" importing again …");
+    const sweeps = mediumSizes.includes(name);
+    const again = sweeps ? (stage("again", "again", database, transcript, String(n)) as Again) : null;
     rmSync(transcript);
     clear(database);
+    const drained = sweeps ? (stage("again", "drained", database, "", String(n)) as Drained) : null;
+    clear(database);
     process.stderr.write(" sweeping …");
-    const sweeps = sweptSizes.includes(name);
     const swept = sweeps ? (stage("engine", "sweep", database, String(n)) as Swept) : null;
     const onSwept = sweeps ? (stage("floor", "context", database, "sweep", "400") as ContextFloor) : null;
     clear(database);
     process.stderr.write(" compacted conversation …");
     const compacted = stage("engine", "compacted", database, String(n)) as Compacted;
+    const lived = stage("engine", "lived", database, String(n)) as Lived;
     const items = String(compacted.prompt.items);
     const onCompacted = stage("floor", "context", database, "compacted", items) as ContextFloor;
     process.stderr.write(" terminal UI …\n");
     const shown = process.platform === "linux" ? (stage("tui", database) as Shown) : null;
     clear(database);
     const floor = { store: onStore, uncompacted: onUncompacted, swept: onSwept, compacted: onCompacted };
-    results.push({ name, n, imported, measured, uncompacted, swept, compacted, shown, floor });
+    results.push({ name, n, imported, measured, again, drained, uncompacted, swept, compacted, lived, shown, floor });
   }
   process.stderr.write("slow model …\n");
   concurrency = stage("engine", "concurrency", join(folder, "slow.db")) as typeof concurrency;
@@ -102,7 +110,7 @@ function clear(database: string): void {
     rmSync(`${database}${suffix}`, { force: true });
 }
 
-function stage(file: "stage" | "floor" | "engine" | "tui", ...args: readonly string[]): unknown {
+function stage(file: "stage" | "floor" | "again" | "engine" | "tui", ...args: readonly string[]): unknown {
   const script = fileURLToPath(new URL(`./${file}.ts`, import.meta.url));
   const child = spawnSync(process.execPath, [script, ...args], {
     encoding: "utf8",

@@ -1,6 +1,7 @@
 /** Measures prompts and compactions, each in a separate process; prints JSON. See bench.ts. */
 
 import { encode } from "../test/support/scripted-host.ts";
+import { boundMemory } from "../src/cli/bound-memory.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
 import type { ConversationId, Summary } from "../src/core/model/types.ts";
@@ -27,13 +28,17 @@ export interface Compacted {
   readonly summaries: number;
   readonly deepest: number;
   readonly sweepsCpuS: number;
+  readonly recalled: Recalled;
+}
+
+/** Turns in that conversation. */
+export interface Lived {
   readonly peakRssMb: number;
   /** Share of a turn's prompt, in bytes, that is identical to the previous turn's, over 1,000 turns. */
   readonly prefixReused: number;
   readonly compactions: number;
   /** CPU of a turn in that conversation: storing it, checking what is due, compacting if so, assembling. */
   readonly turnCpuMs: number;
-  readonly recalled: Recalled;
 }
 
 /** From a summary of depth 3, or the deepest, through the store's own thread: median ms. */
@@ -159,7 +164,7 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
 
 // ── A long-running conversation ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A conversation after n messages, with a sweep when one is due, checked every 600, and 1,000 turns more. */
+/** A conversation after n messages, with a sweep when one is due, checked every 600. */
 async function measureCompacted(path: string, n: number): Promise<Compacted> {
   const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
   const lcm = lcmOf(store);
@@ -183,18 +188,18 @@ async function measureCompacted(path: string, n: number): Promise<Compacted> {
   await store.close();
   const prompt = await measurePrompt(path, id);
   const recalled = await measureRecall(path, id);
-  const again = await openSqlite({ path, housekeeping: false, durability: "normal" });
-  const turns = await measureTurns(lcmOf(again), id, n);
-  await again.close();
-  return {
-    prompt,
-    recalled,
-    summaries,
-    deepest,
-    sweepsCpuS: sweepsCpu / 1_000,
-    peakRssMb: process.resourceUsage().maxRSS / 1_024,
-    ...turns,
-  };
+  return { prompt, recalled, summaries, deepest, sweepsCpuS: sweepsCpu / 1_000 };
+}
+
+/** 1,000 turns more, in a process that does nothing else, as `lcm serve` does. */
+async function measureLived(path: string, n: number): Promise<Lived> {
+  boundMemory();
+  const store = await openSqlite({ path, housekeeping: false, durability: "normal" });
+  const [conversation] = await store.conversations({ sessionId: "compacted" });
+  if (conversation === undefined) throw new Error("there is no conversation to live on");
+  const turns = await measureTurns(lcmOf(store), conversation.id, n);
+  await store.close();
+  return { ...turns, peakRssMb: process.resourceUsage().maxRSS / 1_024 };
 }
 
 async function measureRecall(path: string, id: ConversationId): Promise<Recalled> {
@@ -228,11 +233,7 @@ async function measureRecall(path: string, id: ConversationId): Promise<Recalled
 
 const turnsMeasured = 1_000;
 
-async function measureTurns(
-  lcm: Lcm,
-  id: ConversationId,
-  n: number,
-): Promise<Pick<Compacted, "prefixReused" | "compactions" | "turnCpuMs">> {
+async function measureTurns(lcm: Lcm, id: ConversationId, n: number): Promise<Omit<Lived, "peakRssMb">> {
   let before = JSON.stringify((await lcm.assemble(id, { budget })).messages);
   let [reused, shown, compactions, spent] = [0, 0, 0, 0];
   for (let turn = 0; turn < turnsMeasured; turn++) {
@@ -258,6 +259,7 @@ const figures = {
   sweep: async () => await measureSweep(path, Number(count)),
   concurrency: async () => await measureConcurrency(path),
   compacted: async () => await measureCompacted(path, Number(count)),
+  lived: async () => await measureLived(path, Number(count)),
 }[step ?? ""];
 if (figures === undefined) throw new Error(`unknown step: ${step}`);
 console.log(JSON.stringify(await figures()));

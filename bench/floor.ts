@@ -22,6 +22,8 @@ import type { Timestamp } from "../src/core/base/time.ts";
 export interface StoreFloor {
   readonly importCpuS: number;
   readonly appendCpuUs: number;
+  /** One message instead of a turn of four. */
+  readonly appendOneCpuUs: number;
   readonly openMs: number;
   /** Median ms: SQLite's own ranking, and a scan of every text. */
   readonly rareMs: number;
@@ -124,8 +126,8 @@ function writer(database: DatabaseSync) {
 const turnsMeasured = 1_000;
 const warmUp = 200;
 
-/** A turn's rows, values ready, in a transaction with the totals. Written to the same database, and left there. */
-function appendCpuUs(n: number): number {
+/** Rows of so many messages, values ready, in a transaction with the totals. Written to the same database, and left there. */
+function appendCpuUs(n: number, messages: number): number {
   const database = connect();
   const { conversation, add } = writer(database);
   const addTotals = database.prepare(`UPDATE conversations SET message_count = message_count + ?, message_tokens =
@@ -136,9 +138,12 @@ function appendCpuUs(n: number): number {
   const commit = database.prepare("COMMIT");
   let seq = 0;
   const turns = Array.from({ length: turnsMeasured + warmUp }, (_, turn) => {
-    const rows = [0, 1, 2, 3].map((at) => rowsOf(corpusEntry(n + 4 * turn + at) as CorpusEntry, ++seq, conversation));
+    const rows = Array.from({ length: messages }, (_, at) =>
+      rowsOf(corpusEntry(n + messages * turn + at) as CorpusEntry, ++seq, conversation),
+    );
     const tokens = rows.reduce((sum, row) => sum + row.tokens, 0);
-    return { rows, totals: [4, tokens, 4, tokens, 4, tokens, seq + 1, new Date().toISOString(), conversation] };
+    const added = [messages, tokens, messages, tokens, messages, tokens];
+    return { rows, totals: [...added, seq + 1, new Date().toISOString(), conversation] };
   });
   let cpu = process.cpuUsage();
   for (const [turn, { rows, totals }] of turns.entries()) {
@@ -192,7 +197,8 @@ const median = async (times: number, work: (time: number) => unknown): Promise<n
   (await timed(times, work)).p50;
 
 async function storeFloor(n: number): Promise<StoreFloor> {
-  const writing = { appendCpuUs: appendCpuUs(n), importCpuS: await importCpuS() };
+  const appending = { appendCpuUs: appendCpuUs(n, 4), appendOneCpuUs: appendCpuUs(n, 1) };
+  const writing = { ...appending, importCpuS: await importCpuS() };
   const database = connect();
   const match = database.prepare("SELECT rowid FROM messages_fts WHERE messages_fts MATCH ? ORDER BY rank LIMIT 20");
   const read = database.prepare("SELECT content FROM messages WHERE message_id = ?");

@@ -1,6 +1,7 @@
 /** Formats benchmark results: a table for the terminal, a page for the docs, and a plot of how cost grows. */
 
-import type { Compacted, PromptCost, Swept } from "./engine.ts";
+import type { Again, Drained } from "./again.ts";
+import type { Compacted, Lived, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
 import type { Imported, Measured } from "./stage.ts";
 import type { Shown } from "./tui.ts";
@@ -10,10 +11,13 @@ export interface Result {
   readonly n: number;
   readonly imported: Imported;
   readonly measured: Measured;
+  /** These two, and sweeps, only for the medium sizes, where it suffices. */
+  readonly again: Again | null;
+  readonly drained: Drained | null;
   readonly uncompacted: PromptCost;
-  /** Only for the medium sizes, where it suffices. */
   readonly swept: Swept | null;
   readonly compacted: Compacted;
+  readonly lived: Lived;
   /** The terminal UI over the compacted conversation; null without a pseudo-terminal. */
   readonly shown: Shown | null;
   readonly floor: {
@@ -46,6 +50,11 @@ const groups: Readonly<Record<string, readonly Figure[]>> = {
       plotted: "store a turn",
     },
     { label: "· indexing included: CPU µs", of: ({ measured }) => measured.append.cpuWithIndexUs },
+    {
+      label: "· a single message: CPU µs",
+      of: ({ measured }) => measured.append.oneCpuUs,
+      floor: ({ floor }) => floor.store.appendOneCpuUs,
+    },
     { label: "· elapsed ms, median", of: ({ measured }) => measured.append.wallMs.p50 },
     { label: "· elapsed ms, p99", of: ({ measured }) => measured.append.wallMs.p99 },
     {
@@ -56,6 +65,12 @@ const groups: Readonly<Record<string, readonly Figure[]>> = {
     },
     { label: "· peak memory (RSS), MB", of: ({ imported }) => imported.peakRssMb },
     { label: "· size of the database relative to the text", of: ({ imported }) => imported.sizeRatio },
+    { label: "· again, nothing changed: CPU ms", of: ({ again }) => again?.unchangedCpuMs },
+    {
+      label: "· again, 100 messages more: CPU ms",
+      of: ({ again }) => again?.grownCpuMs,
+      floor: ({ floor, n }) => (100_000 * floor.store.importCpuS) / n,
+    },
     {
       label: "open the database with its thread: ms",
       of: ({ measured }) => measured.openMs,
@@ -81,13 +96,15 @@ const groups: Readonly<Record<string, readonly Figure[]>> = {
     { label: "· items in the prompt", of: ({ uncompacted }) => uncompacted.items },
     {
       label: "a whole turn, compaction included: CPU ms",
-      of: ({ compacted }) => compacted.turnCpuMs,
+      of: ({ lived }) => lived.turnCpuMs,
       floor: ({ floor }) => floor.compacted.promptCpuMs + floor.store.appendCpuUs / 1_000,
       plotted: "a whole turn",
     },
-    { label: "· bytes identical to the previous prompt: %", of: ({ compacted }) => compacted.prefixReused * 100 },
-    { label: "· compactions in these turns", of: ({ compacted }) => compacted.compactions },
-    { label: "· peak memory (RSS), MB", of: ({ compacted }) => compacted.peakRssMb },
+    { label: "· bytes identical to the previous prompt: %", of: ({ lived }) => lived.prefixReused * 100 },
+    { label: "· the first turn after draining them all: elapsed ms", of: ({ drained }) => drained?.firstTurnMs },
+    { label: "· a later one: elapsed ms", of: ({ drained }) => drained?.laterTurnMs },
+    { label: "· compactions in these turns", of: ({ lived }) => lived.compactions },
+    { label: "· peak memory (RSS), MB", of: ({ lived }) => lived.peakRssMb },
   ],
   Compact: [
     {
@@ -231,6 +248,17 @@ byte-identical, except for random ids.
   statements and transactions that read the run, record the call and fold; a third decodes messages and writes the prompt; a fifth
   checks whether the answer is an echo, garbled or too long. That is about 5 ms a pass, while a model takes seconds. (New checks of
   answers, added the same day, take 0.4 s more: they are in these shares, and not in the table.)
+
+What is still above three times its floor was profiled on 2026-11-19, at 10k and 20k:
+
+- **A prompt** renders only the summaries that the one before did not show, which took it from 4.8 to 3.0 ms of CPU. Of the rest, two fifths
+  are the statements, a fifth is collecting garbage, and an eighth is comparing checksums of summaries.
+- **A sweep** spends 37% on statements and commits, 20% on writing the source text, 17% on finding standing instructions and dates, and
+  15% on checking what the model answered.
+- **A rare word** takes 0.09 ms in the thread that searches; the rest is the way to that thread and back.
+- **The first turn after draining** costs what the first turn of any process does: its code has not been compiled yet. Index batches are
+  no longer what it waits for.
+- **Opening** is the start of a thread (8 ms), loading half a megabyte of program in it (20 ms), and opening the file (3 ms).
 `;
 
 export function page(results: readonly Result[], { machine, concurrency }: Circumstances): string {
@@ -269,7 +297,7 @@ process, and for a key the ${frameMs} ms between two frames of the renderer.
 assistant) of about 750 characters each, with word frequencies that follow Zipf's law. Four fifths are one conversation, the rest is twenty others. Searches
 go through the store's thread, as in a host. A *compacted* conversation has been swept down to half of its budget of 200k
 tokens whenever that was due, checked every 600 messages; an *uncompacted* one has had no sweep, and its prompt is the newest 200k tokens. Turns are measured on a compacted conversation: 1,000 more, each stored,
-compacted if due, and assembled. The model answers at once, so the figures show our own cost only. The terminal UI is the built one, over the
+compacted if due, and assembled, in a process with the memory limits of \`lcm serve\`. The model answers at once, so the figures show our own cost only. The terminal UI is the built one, over the
 compacted conversation on a pseudo-terminal of 120×40, with keys typed into messages, summaries and context.
 
 ${sections.join("\n\n")}

@@ -11,7 +11,7 @@ import { join, relative } from "node:path";
 import { build } from "esbuild";
 import packageJson from "../package.json" with { type: "json" };
 import { writePages } from "./pages.ts";
-import { bundledPackages, bundling, dependenciesMarkdown, licencesText } from "./dependencies.ts";
+import { bundledPackages, bundling, dependenciesMarkdown, licencesText, threadBundling } from "./dependencies.ts";
 
 rmSync("dist", { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
@@ -22,7 +22,8 @@ const types = typesOf("dist/index.d.ts");
 // The compiler writes the types of everything it has read; only these are importable.
 for (const path of globSync("dist/**/*.d.ts")) if (!types.has(relative(".", path))) rmSync(path);
 
-const { metafile } = await build(bundling);
+const outputsOf = async (options: typeof bundling | typeof threadBundling) => (await build(options)).metafile.outputs;
+const built = { ...(await outputsOf(bundling)), ...(await outputsOf(threadBundling)) };
 // Bundling does not keep the order of imports, and this one must be first.
 for (const [path, folder] of [
   ["dist/index.js", "."],
@@ -30,11 +31,11 @@ for (const [path, folder] of [
 ] as const)
   writeFileSync(path, `import "${folder}/needed-node.js";\n${readFileSync(path, "utf8")}`);
 const pages = await writePages();
-const packages = bundledPackages({ ...metafile, outputs: { ...metafile.outputs, ...pages.metafile.outputs } });
+const packages = bundledPackages({ ...pages.metafile, outputs: { ...built, ...pages.metafile.outputs } });
 writeFileSync("dist/LICENSES.txt", licencesText(packages));
 writeFileSync("docs/dependencies.md", dependenciesMarkdown(packages));
 
-const outputs = Object.entries(metafile.outputs);
+const outputs = Object.entries(built);
 const isThere = (name: string): boolean => name.startsWith("openclaw/") || isBuiltin(name);
 const wrong = [
   ...promisedFiles(packageJson)

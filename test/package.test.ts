@@ -40,7 +40,7 @@ describe("the published package", () => {
       /^\.(claude-plugin|codex-plugin|agents\/plugins)\/(plugin|marketplace)\.json$/,
       /^plugin\/(claude-code|codex)-(hooks|mcp)\.json$/,
       /^demo\/[a-z-]+\.jsonl$/,
-      /^dist\/(index|needed-node|cli\/main|hosts\/(openclaw|opencode)\/plugin|hosts\/pi\/extension|hosts\/companion\/(hook|background)|parts\/[\w-]+)\.js$/,
+      /^dist\/(index|needed-node|cli\/main|hosts\/(openclaw|opencode)\/plugin|hosts\/pi\/extension|hosts\/companion\/(hook|background)|(parts|thread)\/[\w-]+)\.js$/,
       /^dist\/(index|(core|models|store|agent-tools)\/([\w-]+\/)*[\w-]+)\.d\.ts$/,
       /^dist\/web\/(main-\w+\.(js|css)|manifest\.json)$/,
       /^dist\/(LICENSES\.txt|parts\/[\w-]+\.js\.LEGAL\.txt)$/,

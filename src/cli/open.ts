@@ -5,7 +5,6 @@
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { errorText, LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Move } from "../core/model/database-file.ts";
@@ -40,6 +39,7 @@ import type {
   Summariser,
 } from "./commands/_session.ts";
 import { unseenLogBytes } from "../store/sqlite/read-only.ts";
+import { boundMemory } from "./bound-memory.ts";
 import { createServerDatabase } from "./server-database.ts";
 import { retryWhileBusy } from "../store/sqlite/errors.ts";
 import { identify } from "../store/sqlite/file-kind.ts";
@@ -229,11 +229,6 @@ function stoppable(store: Store, until: AbortSignal | undefined): Store {
   const { databaseFile, ...methods } = store;
   const close = async (): Promise<void> => await store.close();
   return { ...guard(methods), close, ...(databaseFile && { databaseFile: guard(databaseFile) }) };
-}
-
-/** An import produces much short-lived garbage. Without growing the space for it, it is as fast in two thirds of the memory. */
-function boundMemory(): void {
-  setFlagsFromString("--semi-space-growth-factor=1");
 }
 
 /** Loads no model yet: only a search or an indexing needs it. */

@@ -20,6 +20,7 @@ import type { ClientModel } from "../proxy/client-model.ts";
 import { createService } from "../proxy/service.ts";
 import { startProxy, type Proxy } from "../proxy/server.ts";
 import { commandFor } from "../proxy/command-line.ts";
+import { boundMemory } from "./bound-memory.ts";
 import type { ProxyRequest, RunRequest } from "./commands/_proxying.ts";
 import type { CommandContext } from "./commands/_session.ts";
 import { createReportWriter, proxyFolder, writePrivate } from "./proxy-reports.ts";
@@ -48,6 +49,7 @@ interface StartOptions {
 }
 
 async function start(options: StartOptions): Promise<Started> {
+  boundMemory();
   const { context, place, port, secret, storeOnly, upstreams, folder, program } = options;
   // Into the log only: the terminal belongs to the program.
   const note = (message: string): void =>

@@ -5,6 +5,7 @@ import type { Model } from "../core/model/store.ts";
 import { createHostEngine, type HostEngine } from "../hosts/shared/engine.ts";
 import { openRuntime } from "../hosts/shared/open-runtime.ts";
 import { serveEngine, type Greeting, type ServeOptions } from "../hosts/shared/serve.ts";
+import { boundMemory } from "./bound-memory.ts";
 import type { CommandContext, HostService } from "./commands/_session.ts";
 
 interface ServeHost extends HostService, Pick<ServeOptions, "version"> {
@@ -18,6 +19,7 @@ interface ServeHost extends HostService, Pick<ServeOptions, "version"> {
 const endMs = 5_000;
 
 export async function serveHost(service: ServeHost): Promise<void> {
+  boundMemory();
   const { stdin: input, stdout: output, version, signal } = service;
   input.once("close", () => setTimeout(() => process.exit(0), endMs).unref());
   await serveEngine({

@@ -22,7 +22,7 @@ import { messagesOfDocument, noTranscript } from "../core/messages/transcript-li
 import { isObject, type Json, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/format.ts";
 import type { Conversation } from "../core/model/types.ts";
-import { cursorAt, placeAfter } from "../hosts/shared/read-on.ts";
+import { cursorAt, placeAfter, stateOf } from "../hosts/shared/read-on.ts";
 import { chatsIn, formatOf, recogniseRow, type ExportedChat } from "../hosts/shared/rows/formats.ts";
 import { formatOfPath, importFormat, sessionFilesBelow, sessionOfPath } from "../hosts/shared/session-places.ts";
 import { hostSession } from "../hosts/shared/sessions.ts";
@@ -349,35 +349,64 @@ export interface Importing {
   /** Whether there is a database already, so that opening it creates nothing. */
   readonly isStored?: () => boolean;
   readonly target: ImportTarget;
+  /** Whether to read what was read before, too. */
+  readonly isAgain?: boolean;
   /** Gets the number of bytes read. */
   readonly onProgress: (bytes: number, messagesStored: number) => void;
 }
 
 /**
- * Throws `invalid` if the file is not a transcript, without naming it. Of a host's own file, only what was written since
- * the last import is read.
+ * Throws `invalid` if the file is not a transcript, without naming it. Only what was written since the last import is
+ * read, and a file to which nothing was added is not read at all.
  */
 export async function importTranscriptFile(file: TranscriptFile, importing: Importing): Promise<Imported> {
-  const { open, target, onProgress } = importing;
-  const stored = await findStored(file, importing);
-  const from = stored?.from ?? null;
-  if (stored !== null && from?.offset === file.bytes) return unchanged(stored.conversation);
-  const transcript = await openTranscript({ ...file, ...(from === null ? {} : { from }) });
+  const { open, target, onProgress, isAgain = false } = importing;
+  const stored = isAgain ? null : await findStored(file, importing);
+  if (stored !== null && stored.from?.offset === file.bytes) return unchanged(stored.conversation);
+  const reading = await readFile(file, stored);
   const recognised =
-    stored === null || from === null
-      ? await recogniseTranscript(transcript.lines, (row) => importFormatOf(row, file.path))
-      : { lines: transcript.lines, format: stored.format };
-  if (recognised === null && transcript.unreadable.length > 0) throw noTranscript(transcript.unreadable.length);
-  const onLine = (_: number, count: number): void => onProgress(transcript.bytesRead(), count);
-  const format = recognised?.format ?? formatOfPath(file.path);
-  const hosts = format === null ? {} : { format };
-  const isReadOn = format !== null && file.pipe === undefined;
-  const cursor = stored?.conversation.hostCursor ?? null;
-  const after = (offset: number, lines: number): string => cursorAt(file.path, { offset, lines }, cursor);
-  const reading = { ...target, ...hosts, ...(isReadOn ? { cursorAt: after } : {}) };
-  const report = recognised === null ? nothingImported : await (await open()).import(recognised.lines, reading, onLine);
-  const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
-  return { ...report, malformed, torn: transcript.tornAt(), isUnchanged: false };
+    stored === null || stored.from === null
+      ? await recogniseTranscript(reading.lines, (row) => importFormatOf(row, file.path))
+      : { lines: reading.lines, format: stored.format };
+  if (recognised === null && reading.unreadable().length > 0) throw noTranscript(reading.unreadable().length);
+  if (recognised === null) return { ...nothingImported, torn: null, isUnchanged: false };
+  const format = recognised.format ?? formatOfPath(file.path);
+  const { cursorAt, readOn } = reading;
+  const source = {
+    ...target,
+    ...(format !== null && { format }),
+    ...(file.pipe === undefined && { cursorAt, ...(isAgain ? {} : { readOn }) }),
+  };
+  const onLine = (_: number, count: number): void => onProgress(reading.bytesRead(), count);
+  const report = await (await open()).import(recognised.lines, source, onLine);
+  if (reading.isUnchanged() && report.conversation !== null) return unchanged(report.conversation);
+  const malformed = [...report.malformed, ...reading.unreadable()].toSorted((a, b) => a.position - b.position);
+  return { ...report, malformed, torn: reading.tornAt(), isUnchanged: false };
+}
+
+/** Reads a file from its start or a known place, and goes on elsewhere once its conversation says how far it was read. */
+async function readFile(file: TranscriptFile, stored: StoredFile | null) {
+  const { path, bytes, pipe } = file;
+  const state = pipe === undefined ? { of: stateOf(path) } : {};
+  let cursor = stored?.conversation.hostCursor ?? null;
+  let transcript = await openTranscript({ ...file, ...(stored?.from && { from: stored.from }) });
+  let isUnchanged = false;
+  return {
+    lines: transcript.lines,
+    bytesRead: (): number => transcript.bytesRead(),
+    unreadable: (): Transcript["unreadable"] => transcript.unreadable,
+    tornAt: (): number | null => transcript.tornAt(),
+    isUnchanged: (): boolean => isUnchanged,
+    cursorAt: (offset: number, lines: number): string => cursorAt(path, { offset, lines, ...state }, cursor),
+    readOn: async (known: string): Promise<Transcript["lines"] | null> => {
+      cursor = known;
+      const from = placeAfter(path, known, bytes);
+      if (from === null) return null;
+      isUnchanged = from.offset === bytes;
+      transcript = await openTranscript({ ...file, from });
+      return transcript.lines;
+    },
+  };
 }
 
 export const unchanged = (conversation: Conversation): Imported => ({

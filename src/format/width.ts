@@ -1,13 +1,16 @@
 /** Measures, cuts, pads and wraps text by the terminal columns it takes, in any script. */
 
 import stringWidth from "fast-string-width";
+import { once } from "../core/base/once.ts";
 
 /** The library counts these as one column. It needs the joiners and tags inside emoji to recognise those. */
-const invisible = /[\p{Cf}--[\u200d\u{e0020}-\u{e007f}]]|\u200d(?!\p{Extended_Pictographic})/gv;
+const invisible = once(() => /[\p{Cf}--[\u200d\u{e0020}-\u{e007f}]]|\u200d(?!\p{Extended_Pictographic})/gv);
+const notAscii = /[^\x00-\x7f]/;
 
-export const widthOf = (text: string): number => stringWidth(text.replace(invisible, ""));
+export const widthOf = (text: string): number =>
+  stringWidth(notAscii.test(text) ? text.replace(invisible(), "") : text);
 
-const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const graphemes = once(() => new Intl.Segmenter("en", { granularity: "grapheme" }));
 
 /** The text in at most this many columns; `…` marks a cut. */
 export function cut(text: string, columns: number): string {
@@ -15,7 +18,7 @@ export function cut(text: string, columns: number): string {
   let width = 0;
   let kept = "";
   let besideEllipsis = "";
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemes().segment(text)) {
     width += widthOf(segment);
     if (width > columns) return columns < 1 ? "" : `${besideEllipsis.trimEnd()}…`;
     kept += segment;
@@ -44,7 +47,7 @@ function chunksOf(word: string, columns: number): readonly string[] {
   const chunks: string[] = [];
   let chunk = "";
   let width = 0;
-  for (const { segment } of graphemes.segment(word)) {
+  for (const { segment } of graphemes().segment(word)) {
     const next = widthOf(segment);
     if (width > 0 && width + next > columns) {
       chunks.push(chunk);

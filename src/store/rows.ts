@@ -79,11 +79,20 @@ export const toConversation = (row: Row): Conversation => ({
     contextMessageTokens: int(row, "context_message_tokens"),
   },
   revision: int(row, "revision"),
-  hostCursor: textOrNull(row, "host_cursor"),
+  ...cursorsIn(textOrNull(row, "host_cursor")),
   forgets: int(row, "forgets"),
   caughtUp: int(row, "caught_up"),
   promptBudget: row["prompt_budget"] === null ? null : int(row, "prompt_budget"),
 });
+
+/** One column holds either: an import stores a cursor only until a host does. */
+const filesPrefix = "files:";
+export const fileCursorToText = (cursor: string): string => `${filesPrefix}${cursor}`;
+
+export const cursorsIn = (stored: string | null): Pick<Conversation, "hostCursor" | "fileCursor"> =>
+  stored?.startsWith(filesPrefix) === true
+    ? { hostCursor: null, fileCursor: stored.slice(filesPrefix.length) }
+    : { hostCursor: stored, fileCursor: null };
 
 export function toContextItem(row: Row): ContextItem {
   const place = { ordinal: int(row, "ordinal"), tokens: int(row, "token_count"), depth: int(row, "depth") };

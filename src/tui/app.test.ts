@@ -45,6 +45,7 @@ const one: Conversation = {
   },
   revision: 1,
   hostCursor: null,
+  fileCursor: null,
   forgets: 0,
   caughtUp: 0,
   promptBudget: null,

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -49,7 +58,8 @@ describe("lcm import and export", () => {
     ];
     writeFileSync(file, `${lines.join("\n")}\n`);
     assert.match(ok(place, "import", file).stdout, /conversation 1: 4 messages, 1 other entry, 0 already stored/);
-    assert.match(ok(place, "import", file).stdout, /0 messages, 0 other entries, 5 already stored/);
+    assert.match(ok(place, "import", file).stdout, /deep\.jsonl: unchanged since the last import/);
+    assert.match(ok(place, "import", file, "--again").stdout, /0 messages, 0 other entries, 5 already stored/);
     assert.deepEqual(linesOf(ok(place, "export", "1").stdout), lines);
     assert.match(ok(place, "messages", "1").stdout, /nested too deeply to be shown/);
     assert.equal(ok(place, "messages", "1", "--json").json.messages.length, 4);
@@ -66,6 +76,43 @@ describe("lcm import and export", () => {
     assert.doesNotMatch(ok(place, "export", "1").stdout, /harpsichord/);
   });
 
+  it("read only what a file has gained, and all of one that was rewritten in place or replaced", () => {
+    const place = { state: createFolder() };
+    const file = join(place.state, "chat.jsonl");
+    const said = (id: string): string =>
+      `${JSON.stringify({ id, role: "user", content: `I said ${id}. `.repeat(90) })}\n`;
+    const report = (...options: readonly string[]): string =>
+      ok(place, "import", file, ...options).stdout.replace(/^.*chat\.jsonl: (?:conversation \d+: )?|\n$/g, "");
+    const keys = () => storedMessages(place).map((message) => (message as { readonly key: string }).key);
+    const past = new Date(1_000_000);
+
+    writeFileSync(file, said("m1") + said("m2") + said("m3"));
+    assert.match(report(), /^3 messages/);
+    assert.equal(report(), "unchanged since the last import");
+    appendFileSync(file, said("m4") + said("m5").slice(0, 40));
+    const torn = lcm(place, "import", file, "--json").json.files[0];
+    assert.deepEqual([torn.messages, torn.duplicates, torn.torn], [1, 0, 5]);
+    appendFileSync(file, said("m5").slice(40));
+    assert.equal(report(), "1 message, 0 other entries, 0 already stored");
+
+    // In place: as long as before, and with the same beginning and end.
+    writeFileSync(file, said("m1") + said("m2") + said("x3") + said("m4") + said("m5"));
+    utimesSync(file, past, past);
+    assert.equal(report(), "1 message, 0 other entries, 4 already stored");
+    assert.equal(report(), "unchanged since the last import");
+    // Replaced by one that has grown, too.
+    writeFileSync(`${file}.new`, said("m1") + said("m2") + said("y3") + said("m4") + said("m5") + said("m6"));
+    renameSync(`${file}.new`, file);
+    assert.equal(report(), "2 messages, 0 other entries, 4 already stored");
+    // Shorter than before, with something new in it.
+    writeFileSync(file, said("m1") + said("z2"));
+    assert.equal(report(), "1 message, 0 other entries, 1 already stored");
+    assert.deepEqual(keys(), ["m1", "m2", "m3", "m4", "m5", "x3", "y3", "m6", "z2"]);
+    // Another session has read nothing of it yet.
+    assert.match(report("--session", "other"), /^2 messages/);
+    assert.equal(report("--session", "other"), "unchanged since the last import");
+  });
+
   it("give the same rows whether a file comes at once, twice, or half before whole", () => {
     const [whole, grown] = [{ state: createFolder() }, { state: createFolder() }];
     ok(whole, "import", writeSession(whole.state));
@@ -73,8 +120,10 @@ describe("lcm import and export", () => {
     for (let upto = 2; upto < lines.length; upto += 5)
       ok(grown, "import", writeSession(grown.state, `${lines.slice(0, upto).join("\n")}\n`));
     const last = ok(grown, "import", writeSession(grown.state), "--json").json.files[0];
-    assert.equal(last.messages + last.entries + last.duplicates, session.length);
-    const again = ok(grown, "import", join(grown.state, "session.jsonl"), "--json").json.files[0];
+    assert.equal(last.messages + last.entries, 2);
+    const file = join(grown.state, "session.jsonl");
+    assert.equal(ok(grown, "import", file, "--json").json.files[0].kind, "unchanged");
+    const again = ok(grown, "import", file, "--again", "--json").json.files[0];
     assert.deepEqual([again.messages, again.entries, again.duplicates], [0, 0, session.length]);
     assert.deepEqual(storedMessages(grown), storedMessages(whole));
     assert.deepEqual(entriesOf(ok(grown, "export", "1").stdout), session);
@@ -122,8 +171,8 @@ describe("lcm import and export", () => {
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
     assert.equal(linesOf(run.stderr).length, 6);
-    assert.match(run.stderr, /noise\.jsonl:5: .+\n.*noise\.jsonl: and 2,008 more; --json lists all\n$/);
-    assert.equal(lcm(place, "import", path, "--json").json.files[0].malformed.length, 2_013);
+    assert.match(run.stderr, /noise\.jsonl:5: .+\n.*noise\.jsonl: and 2,008 more; --again --json lists all\n$/);
+    assert.equal(lcm(place, "import", path, "--again", "--json").json.files[0].malformed.length, 2_013);
   });
 
   it("refuse what is not a transcript, and suggest what to do instead", () => {
@@ -153,7 +202,7 @@ describe("lcm import and export", () => {
     const both = lcm(place, "import", readme, join(folder, "chat.jsonl"));
     assert.equal(both.status, 1);
     assert.match(both.stderr, /README\.md: not a transcript/);
-    assert.match(both.stdout, /1 already stored/);
+    assert.match(both.stdout, /unchanged since the last import/);
   });
 
   it("create nothing, not even a folder, before there is something to store", () => {
@@ -316,7 +365,7 @@ describe("lcm import and export", () => {
       assert.equal(lcm(grown, "import", path, "--session", "real").status, 1, "the half ends inside a line");
       appendFileSync(path, text.slice(half));
       ok(grown, "import", path, "--session", "real");
-      assert.equal(ok(grown, "import", path, "--session", "real", "--json").json.files[0].duplicates, entries.length);
+      assert.equal(ok(grown, "import", path, "--session", "real", "--json").json.files[0].kind, "unchanged");
       assert.deepEqual(storedMessages(grown), storedMessages(whole));
       assert.equal(storedMessages(whole).length, 914);
       assert.deepEqual(entriesOf(ok(grown, "export", "real").stdout), entries);

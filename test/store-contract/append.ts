@@ -320,6 +320,27 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(talk.id))?.hostCursor, "five");
     });
 
+    it("a file's cursor is stored with its entries, never takes the place of a host's, and gives way to it", async ({
+      store,
+      talk,
+    }) => {
+      const [first = assert.fail(), ...rest] = livedHost(1).entries.map(toAppendable);
+      const cursors = async () => {
+        const stored = await store.conversation(talk.id);
+        return [stored?.hostCursor, stored?.fileCursor];
+      };
+      await store.append(talk.id, [first], { fileCursor: "one" });
+      assert.deepEqual(await cursors(), [null, "one"]);
+      await store.append(talk.id, rest);
+      assert.deepEqual(await cursors(), [null, "one"]);
+      await store.append(talk.id, [], { fileCursor: "five" });
+      assert.deepEqual(await cursors(), [null, "five"]);
+      await store.append(talk.id, [], { hostCursor: "host" });
+      assert.deepEqual(await cursors(), ["host", null]);
+      await store.append(talk.id, [], { fileCursor: "six" });
+      assert.deepEqual(await cursors(), ["host", null]);
+    });
+
     it("lines that are not messages stay outside the context, each after the message it followed", async (scene) => {
       const { store, talk, host } = scene;
       host.notes("session", { cwd: "/" });

@@ -32,6 +32,7 @@ export const conversationFields = {
   }),
   revision: about(whole, "incremented by every write"),
   hostCursor: about(maybe(text), "position in the host's transcript up to which everything is stored"),
+  fileCursor: about(maybe(text), "the same in imported files"),
   forgets: about(whole, "incremented by every redaction"),
   caughtUp: about(whole, "user messages outside a committed turn"),
   promptBudget: about(maybe(whole), "in tokens, as last set by the host"),

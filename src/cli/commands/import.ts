@@ -32,6 +32,7 @@ const flags = {
   sessionKey: ["--session-key <key>", "store it under this session key, such as agent:main:main"],
   agent: ["--agent <id>", "store it for this agent"],
   describeFiles: ["--describe-files", "describe large files with the model, one call each"],
+  again: ["--again", "read whole files, also what an earlier import has read"],
   ...discoverFlags,
 } as const satisfies OptionTable;
 
@@ -218,7 +219,11 @@ async function importOne(
   };
   const isStored = (): boolean => session.database.kind() === "ours";
   try {
-    return { kind: "imported", path, ...(await importable.import({ open, isStored, target, onProgress })) };
+    return {
+      kind: "imported",
+      path,
+      ...(await importable.import({ open, isStored, target, onProgress, isAgain: options.again === true })),
+    };
   } catch (error) {
     // One file that is not a transcript does not stop the others.
     const isSkipped = error instanceof LcmError && error.code === "invalid" && !(options.isAlone && !file.isFound);
@@ -323,7 +328,7 @@ function printMalformed({ paint, note }: Session, { path, malformed, torn }: Out
     );
   }
   const more = malformed.length - malformedShown;
-  if (more > 0) note(`${path}: and ${formatCount(more)} more; --json lists all`);
+  if (more > 0) note(`${path}: and ${formatCount(more)} more; --again --json lists all`);
 }
 
 const differingShown = 10;
@@ -336,7 +341,7 @@ function printDiffering({ paint, note }: Session, path: string, differing: Impor
     );
   }
   const more = differing.length - differingShown;
-  if (more > 0) note(`${path}: and ${plural(more, "line")} more; --json lists all`);
+  if (more > 0) note(`${path}: and ${plural(more, "line")} more; --again --json lists all`);
   if (differing.length > 0) {
     note(
       `${paint.soft("hint:")} if this is another session, give it its own id: \`lcm import ${path} --session NAME\``,

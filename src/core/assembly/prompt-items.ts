@@ -67,9 +67,47 @@ export async function readPromptItems(
 export type Slot = Pick<PromptItem, "position" | "cost">;
 
 export function presentSummary(source: Summary, sources: Sources | undefined, slot: Slot): PromptItem {
-  const message = renderSummary(source, sources?.summaries ?? []);
-  return { ...slot, source, message, tokens: tokensOf(message), ties: untied, cuts: [] };
+  const { message, tokens } = rendered(source, sources?.summaries ?? []);
+  // A copy: who gets a prompt may add to its messages.
+  return { ...slot, source, message: { ...message }, tokens, ties: untied, cuts: [] };
 }
+
+interface Rendered {
+  readonly summary: Summary;
+  readonly sources: readonly SummaryId[];
+  readonly message: HostMessage;
+  readonly tokens: number;
+}
+
+/** Summaries are the same from one prompt to the next, and to escape and estimate their texts is most of their cost. */
+const lately = new Map<SummaryId, Rendered>();
+const latelyMax = 512;
+
+function rendered(summary: Summary, sources: readonly SummaryId[]): Rendered {
+  const before = lately.get(summary.id);
+  if (before !== undefined && isSameSummary(before.summary, summary) && isSameList(before.sources, sources))
+    return before;
+  const message = renderSummary(summary, sources);
+  const now = { summary, sources, message, tokens: tokensOf(message) };
+  lately.delete(summary.id);
+  const [oldest] = lately.keys();
+  if (oldest !== undefined && lately.size >= latelyMax) lately.delete(oldest);
+  lately.set(summary.id, now);
+  return now;
+}
+
+/** In all that is rendered: another database may have a summary of this id. */
+const isSameSummary = (one: Summary, other: Summary): boolean =>
+  one.depth === other.depth &&
+  one.descendants === other.descendants &&
+  one.earliestAt === other.earliestAt &&
+  one.latestAt === other.latestAt &&
+  one.createdAt === other.createdAt &&
+  one.carriedFrom === other.carriedFrom &&
+  one.text === other.text;
+
+const isSameList = (one: readonly SummaryId[], other: readonly SummaryId[]): boolean =>
+  one.length === other.length && one.every((id, at) => id === other[at]);
 
 export async function presentItem(store: Store, source: Message, slot: Slot, edits?: Edits): Promise<PromptItem> {
   const edited = edits?.get(source.key);

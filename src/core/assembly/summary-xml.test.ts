@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Summary, SummaryId } from "../model/types.ts";
+import { tokensOf } from "./present-message.ts";
+import { presentSummary } from "./prompt-items.ts";
 import { renderSummary } from "./summary-xml.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { disarm, renderedTokens } from "../base/escape.ts";
@@ -51,6 +53,37 @@ describe("a summary in a prompt", () => {
         '<parents>\n<summary_ref id="sum_000000000000000b" />\n<summary_ref id="sum_000000000000000c" />\n</parents>\n',
       ),
     );
+  });
+
+  it("is shown as it is now, whatever was shown under its id before, and whatever became of that", () => {
+    const shown = (summary: Summary, sources: readonly SummaryId[] = []) => {
+      const item = presentSummary(summary, { messages: [], summaries: sources }, { position: 0, cost: 1 });
+      assert.deepEqual(item.message, renderSummary(summary, sources));
+      assert.equal(item.tokens, tokensOf(item.message ?? {}));
+      return item.message as Record<string, unknown>;
+    };
+    const at = "2026-03-01T00:00:00.000Z" as Timestamp;
+    const changes: readonly Partial<Summary>[] = [
+      { text: "They chose SQLite now." },
+      { depth: 1 },
+      { descendants: 7 },
+      { earliestAt: at },
+      { latestAt: at },
+      { latestAt: null },
+      { latestAt: null, createdAt: at },
+      { carriedFrom: "sum_00000000000000aa" as const },
+    ];
+    for (const change of changes) {
+      shown(leaf);
+      shown({ ...leaf, ...change });
+    }
+    shown(leaf, ["sum_000000000000000b"]);
+    shown(leaf, ["sum_000000000000000c"]);
+    shown(leaf)["content"] = "changed by a host";
+    shown(leaf);
+    for (let number = 0; number < 2_000; number++)
+      shown({ ...leaf, id: `sum_${number.toString(16).padStart(16, "0")}`, text: `summary ${number}` });
+    shown({ ...leaf, id: "sum_0000000000000000", text: "summary 0" });
   });
 
   it("uses its creation time if it has no time range", () => {

@@ -1,5 +1,6 @@
 /** Escaping: keeps stored text from opening or closing an element of a prompt. */
 
+import { once } from "./once.ts";
 import { estimateTokens } from "./tokens.ts";
 
 export const escapeText = (text: string): string =>
@@ -11,7 +12,7 @@ export const escapeAttribute = (text: string): string => escapeText(text).replac
 export const renderedTokens = (text: string): number => estimateTokens(escapeText(text));
 
 /** Text by others inside a user's message, with our own elements defused. What the user wrote is shown unchanged. */
-export const disarm = (text: string): string => text.replace(forgedElement, "&lt;");
+export const disarm = (text: string): string => text.replace(forgedElement(), "&lt;");
 
 /** Matches what opens or closes an element of these names, in any case, with blanks or invisible characters, or wide. */
 export const forgeries = (names: readonly string[]): RegExp =>
@@ -22,4 +23,4 @@ export const forgeries = (names: readonly string[]): RegExp =>
     "giu",
   );
 
-const forgedElement = forgeries(["summary", "parents", "content", "standing_instructions", "instruction"]);
+const forgedElement = once(() => forgeries(["summary", "parents", "content", "standing_instructions", "instruction"]));

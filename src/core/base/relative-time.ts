@@ -5,6 +5,7 @@
  * Only what has one meaning is resolved: "next Friday" may be this week's or the one after, and "hier" is German, too.
  */
 
+import { once } from "./once.ts";
 import { dayMs, wallTime, type Timestamp } from "./time.ts";
 
 /** From the first to the last day, `2026-11-17`; the same twice for one day. */
@@ -38,7 +39,7 @@ export function findRelativeTimes(text: string, at: Timestamp, zone = "UTC"): re
   if (!mayHold.test(text)) return [];
   const saidMs = Date.parse(`${wallTime(at, zone).date}T00:00:00Z`);
   const found: (RelativeTime & { readonly index: number })[] = [];
-  for (const { language, pattern, resolve } of rules)
+  for (const { language, pattern, resolve } of rules())
     for (const { 0: words, index, ...groups } of text.matchAll(pattern)) {
       // "The day before yesterday" is not yesterday: longer ones come first.
       if (found.some((other) => index < other.index + other.words.length && other.index < index + words.length))
@@ -123,11 +124,11 @@ const unitWords: Readonly<Record<Unit, string>> = {
   month: "months?|monat(?:en)?|mois|mes(?:es)?|[个個か]月|ヶ月",
   year: "years?|jahr(?:en)?|ans?|années?|años?|年",
 };
-const unitPatterns = Object.entries(unitWords).map(
-  ([unit, source]) => [unit as Unit, new RegExp(`^(?:${source})$`, "iu")] as const,
+const unitPatterns = once(() =>
+  Object.entries(unitWords).map(([unit, source]) => [unit as Unit, new RegExp(`^(?:${source})$`, "iu")] as const),
 );
 const unit = `(${Object.values(unitWords).join("|")})`;
-const toUnit = (text: string): Unit => unitPatterns.find(([, pattern]) => pattern.test(text))?.[0] ?? "day";
+const toUnit = (text: string): Unit => unitPatterns().find(([, pattern]) => pattern.test(text))?.[0] ?? "day";
 
 const words = (source: string): RegExp => new RegExp(`(?<![\\p{L}\\d])(?:${source})(?![\\p{L}\\d])`, "giu");
 
@@ -168,7 +169,7 @@ const months = "january february march april may june july august september octo
 const mayHold =
   /yesterday|last (?:night|\w*day|week|month|year|[jfmasond]\w+)|tomorrow| ago\b|next (?:week|month|year)|\bin (?:\d|\p{L}+ (?:day|week|month|year|tag|woche|monat|jahr))|gestern|morgen|\bvor |letzte|vergangene|nächste|hier |demain|il y a|dans |derni|prochain|ayer|anoche|mañana|hace |dentro |pasad|que viene|[日天前后後]|おととい|あさって/iu;
 
-const rules: readonly Rule[] = [
+const rules = once((): readonly Rule[] => [
   onDay("en", -2, "(?:the )?day before yesterday"),
   onDay("en", 2, "(?:the )?day after tomorrow"),
   onDay("en", -1, "yesterday|last night"),
@@ -221,4 +222,4 @@ const rules: readonly Rule[] = [
   whole("fr", 1, "(semaine|mois|année|an) prochaine?"),
   whole("es", -1, "(semana|mes|año) pasad[oa]"),
   whole("es", 1, "(semana|mes|año) que viene"),
-];
+]);

@@ -183,12 +183,18 @@ const koreanPairs =
   "투자 트를 특별정징히 파일트 판단매 평가균 포츠함 표시현 퓨터 프로트 피부해 필요 하게고기나는다려루며면시여지 학교생 한국다번 할인 함께수 항상 해결당서야외 했고다던 행동복사 현대실재 형태 호출텔 화를면 " +
   "확대보인 환경 활동성용 회를사원의 효과 후기보";
 
-const knownPairs = new Uint32Array(2048);
-for (const group of `${chinesePairs} ${japanesePairs} ${koreanPairs}`.split(" ")) {
-  for (let at = 1; at < group.length; at++) {
-    const bit = bitOfPair(group.charCodeAt(0), group.charCodeAt(at));
-    knownPairs[bit >> 5] = (knownPairs[bit >> 5] ?? 0) | (1 << (bit & 31));
+/** Read when a text first needs them, as most programs estimate none. */
+let knownPairs: Uint32Array | null = null;
+
+function readPairs(): Uint32Array {
+  const known = new Uint32Array(2048);
+  for (const group of `${chinesePairs} ${japanesePairs} ${koreanPairs}`.split(" ")) {
+    for (let at = 1; at < group.length; at++) {
+      const bit = bitOfPair(group.charCodeAt(0), group.charCodeAt(at));
+      known[bit >> 5] = (known[bit >> 5] ?? 0) | (1 << (bit & 31));
+    }
   }
+  return known;
 }
 
 /** A hash: one unknown pair in thirty is taken for a known one, which the prices allow for. */
@@ -200,6 +206,7 @@ function bitOfPair(first: number, second: number): number {
 function isTied(before: number, unit: number): boolean {
   if (unit < 0x3040 || unit > 0xd7a3) return unit === before;
   const bit = bitOfPair(before, unit);
+  knownPairs ??= readPairs();
   return (((knownPairs[bit >> 5] ?? 0) >>> (bit & 31)) & 1) === 1;
 }
 
@@ -272,36 +279,36 @@ const { lower, upper, accented, digit, han, kana, hangul } = kind;
 const anyMark: readonly Kind[] = [kind.mark, kind.apostrophe, kind.doubleQuote, kind.backslash];
 const alphabets: readonly Kind[] = [kind.cyrillic, kind.familiar, kind.unfamiliar];
 
-// Defaults: a new piece, whatever came before.
+// Defaults: a new piece, whatever came before. First after nothing, then the same with what is due in every other state.
+on([open], [lower], letter, 97);
+on([open], [upper], capital, 101);
+on([open], [accented], letter, 137);
+on([open], [digit], oneDigit, 126);
+on([open], [kind.space], space, 0);
+on([open], [kind.blank], blank, 0);
+on([open], [kind.newline], newline, 100);
+on([open], [kind.mark, kind.apostrophe], mark, 0);
+on([open], [kind.doubleQuote], mark, 20);
+on([open], [kind.backslash], escape, 0);
+on([open], alphabets, foreignLetter, 130);
+on([open], [kind.unknown], open, 140);
+on([open], [han], character, 102);
+on([open], [kana], character, 97);
+on([open], [hangul], syllable, 100);
+on([open], [kind.wideMark], open, 75);
+onTied([open], [kind.wideMark], open, 40);
+on([open], [kind.symbol], open, 100);
+onTied([open], [kind.symbol], open, 14);
+on([open], [kind.rareSymbol], open, 190);
+onTied([open], [kind.rareSymbol], open, 100);
+on([open], [kind.rarestSymbol, kind.highHalf], open, 290);
+on([open], [kind.emoji], open, 170);
+on([open], [kind.lowHalf], open, 30);
+on([open], [kind.joiner], open, 90);
 for (const before of Array(states).keys()) {
-  const from = [before];
   const due = [space, blank, spaces, blanks, mark, escape, apostrophe].includes(before) ? 100 : 0;
   pending[before] = before === spaces || before === blanks ? 0 : due;
-  on(from, [lower], letter, due + 97);
-  on(from, [upper], capital, due + 101);
-  on(from, [accented], letter, due + 137);
-  on(from, [digit], oneDigit, due + 126);
-  on(from, [kind.space], space, due);
-  on(from, [kind.blank], blank, due);
-  on(from, [kind.newline], newline, due + 100);
-  on(from, [kind.mark, kind.apostrophe], mark, due);
-  on(from, [kind.doubleQuote], mark, due + 20);
-  on(from, [kind.backslash], escape, due);
-  on(from, alphabets, foreignLetter, due + 130);
-  on(from, [kind.unknown], open, due + 140);
-  on(from, [han], character, due + 102);
-  on(from, [kana], character, due + 97);
-  on(from, [hangul], syllable, due + 100);
-  on(from, [kind.wideMark], open, due + 75);
-  onTied(from, [kind.wideMark], open, due + 40);
-  on(from, [kind.symbol], open, due + 100);
-  onTied(from, [kind.symbol], open, due + 14);
-  on(from, [kind.rareSymbol], open, due + 190);
-  onTied(from, [kind.rareSymbol], open, due + 100);
-  on(from, [kind.rarestSymbol, kind.highHalf], open, due + 290);
-  on(from, [kind.emoji], open, due + 170);
-  on(from, [kind.lowHalf], open, due + 30);
-  on(from, [kind.joiner], open, due + 90);
+  for (let column = 0; column < rowSize; column++) steps[before * rowSize + column] = (steps[column] ?? 0) + due;
 }
 
 // White space: the blanks up to a line's end are one piece, else all but the last of them are.

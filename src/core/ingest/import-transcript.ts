@@ -14,7 +14,7 @@ import {
   readTranscriptValue,
 } from "../messages/transcript-line.ts";
 import type { RowReader, SessionFacts, TranscriptLine } from "../messages/transcript-line.ts";
-import type { Clock, SessionIdentity, Store } from "../model/store.ts";
+import type { AppendOptions, Clock, SessionIdentity, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json } from "../base/json.ts";
 import { forgottenMark, type Conversation, type Message } from "../model/types.ts";
@@ -39,6 +39,8 @@ export interface ImportTarget {
   readonly format?: TranscriptFormat;
   /** The cursor after a line, from which a later import reads on. It is stored together with the lines. */
   readonly cursorAt?: (end: number, position: number) => string;
+  /** What follows the cursor of the conversation that the lines turn out to belong to; null if it is in another file. */
+  readonly readOn?: (cursor: string) => Promise<AsyncIterable<SourceLine> | null>;
   /** For a file that does not name its session; a number is added if another chat has that name. */
   readonly fallbackSessionId: string;
   /** Overrides the session named in the file. */
@@ -83,20 +85,16 @@ export async function importTranscript(
   const { format } = target;
   const recognised = format === undefined ? await recogniseTranscript(source) : { lines: source };
   if (recognised === null) return nothingImported;
-  const reader = (format?.createReader ?? createPlainReader)();
-  const batches = new Batches(target.sessionId ?? null);
+  const { conversation, reader, lines } = await begin(store, recognised.lines, target, now);
+  const batches = new Batches(conversation?.sessionId ?? null);
   const totals = { messages: 0, entries: 0, duplicates: 0 };
   const differing: { position: number; key: string }[] = [];
-  let conversation: Conversation | null = null;
   let unindexed = 0;
 
   const write = async (batch: readonly PlacedItem[]): Promise<void> => {
-    if (batch.length === 0) return;
+    if (batch.length === 0 || conversation === null) return;
     const items = batch.map(({ item }) => item);
-    conversation ??= await openTarget(store, { named: batches.sessionId, facts: reader.session() }, items, target);
-    const { last } = batches;
-    const hostCursor = last?.end === undefined ? undefined : target.cursorAt?.(last.end, last.position);
-    const appended = await ingest(deps, conversation.id, items, hostCursor === undefined ? {} : { hostCursor });
+    const appended = await ingest(deps, conversation.id, items, cursorAfter(batches.last, target));
     totals.messages += appended.messages.length;
     totals.entries += appended.entries;
     totals.duplicates += appended.duplicates;
@@ -109,8 +107,8 @@ export async function importTranscript(
     unindexed = 0;
   };
 
-  for await (const line of recognised.lines) {
-    const isFull = batches.add(line, readLine(line, now, reader));
+  for await (const { line, read } of lines) {
+    const isFull = batches.add(line, read);
     onProgress(line.position, totals.messages);
     if (isFull) await write(batches.take());
   }
@@ -118,6 +116,64 @@ export async function importTranscript(
   if (totals.messages > 0) await store.index(rowsPerIndexing);
   const titledAs = await titled(store, conversation, reader.session().title);
   return { conversation: titledAs, ...totals, differing, malformed: batches.malformed };
+}
+
+/** A host reads on from where its files were imported; in other files only another import does. */
+function cursorAfter(last: SourceLine | null, { format, cursorAt }: ImportTarget): AppendOptions {
+  if (last?.end === undefined || cursorAt === undefined) return {};
+  const cursor = cursorAt(last.end, last.position);
+  return format === undefined ? { fileCursor: cursor } : { hostCursor: cursor };
+}
+
+interface ReadLine {
+  readonly line: SourceLine;
+  readonly read: TranscriptLine;
+}
+
+interface Begun {
+  /** Null if there is nothing to store. */
+  readonly conversation: Conversation | null;
+  readonly reader: RowReader;
+  /** From the start, or what a former import has not read. */
+  readonly lines: AsyncIterable<ReadLine>;
+}
+
+/** Reads as many lines as it takes to know their conversation, opens it, and leaves out what it has of the file already. */
+async function begin(
+  store: Store,
+  source: AsyncIterable<SourceLine>,
+  target: ImportTarget,
+  now: Timestamp,
+): Promise<Begun> {
+  const { format, readOn } = target;
+  const createReader = format?.createReader ?? createPlainReader;
+  const reader = createReader();
+  const rest = readLines(source, reader, now);
+  const seen: ReadLine[] = [];
+  const batches = new Batches(target.sessionId ?? null);
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+    seen.push(next.value);
+    if (batches.add(next.value.line, next.value.read)) break;
+  }
+  const start = batches.take().map(({ item }) => item);
+  const whole = { reader, lines: resumed(seen, rest) };
+  if (start.length === 0) return { conversation: null, ...whole };
+  const named = { named: batches.sessionId, facts: reader.session() };
+  const conversation = await openTarget(store, named, start, target);
+  const cursor = format === undefined ? conversation.fileCursor : conversation.hostCursor;
+  const after = cursor === null ? null : ((await readOn?.(cursor)) ?? null);
+  if (after === null) return { conversation, ...whole };
+  await rest.return();
+  const readerAfter = createReader();
+  return { conversation, reader: readerAfter, lines: readLines(after, readerAfter, now) };
+}
+
+async function* readLines(
+  lines: AsyncIterable<SourceLine>,
+  reader: RowReader,
+  now: Timestamp,
+): AsyncGenerator<ReadLine, void> {
+  for await (const line of lines) yield { line, read: readLine(line, now, reader) };
 }
 
 const readLine = ({ position, ...line }: SourceLine, now: Timestamp, { read }: RowReader): TranscriptLine =>

@@ -60,6 +60,7 @@ const sound: Skeleton = {
     totals,
     revision: 1,
     hostCursor: null,
+    fileCursor: null,
     promptBudget: null,
     caughtUp: 0,
     forgets: 0,

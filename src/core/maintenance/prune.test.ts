@@ -38,6 +38,7 @@ const talk = (id: number, more: Partial<Conversation> = {}): Conversation => ({
   },
   revision: 1,
   hostCursor: null,
+  fileCursor: null,
   forgets: 0,
   caughtUp: 0,
   promptBudget: null,

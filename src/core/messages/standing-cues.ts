@@ -4,6 +4,8 @@
  * reason that people are shown. Chosen for few false alarms: a missed one can still be pinned by hand.
  */
 
+import { once } from "../base/once.ts";
+
 /** `asked`: also counts in a sentence that ends with a question mark. */
 export interface Cue {
   readonly pattern: RegExp;
@@ -151,10 +153,10 @@ function cue(source: string, asked: boolean): Cue {
   return { pattern: new RegExp(source, "iu"), asked };
 }
 
-export const cues: readonly Cue[] = [
+export const cues = once((): readonly Cue[] => [
   ...english.map((source) => cue(source, false)),
   ...[...englishAsked, ...german, ...french, ...spanish, ...chinese, ...japanese].map((source) => cue(source, true)),
-];
+]);
 
 // ── A quick look ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,9 +164,10 @@ export const cues: readonly Cue[] = [
 const around = [opener, polite, person, afterClause, afterMark, notLocal, notThis];
 
 /** Every English cue, at any word of a text. */
-const anyEnglish = [...english, ...englishAsked].map((source) =>
-  around.reduce((left, each) => left.replaceAll(each, ""), source).replace(/^\^|^\\b/, ""),
-);
+const anyEnglish = (): readonly string[] =>
+  [...english, ...englishAsked].map((source) =>
+    around.reduce((left, each) => left.replaceAll(each, ""), source).replace(/^\^|^\\b/, ""),
+  );
 
 /** Words, or their beginnings, of which each German, French and Spanish cue needs one. */
 const anyOther =
@@ -178,11 +181,11 @@ const anyOther =
   "jamás|künftig|hör|avenir|préf|végétarien|végan|diabét|c[oœ]e?liaque|alérgic|celíac|llám|tuté|trátame";
 
 /** One pattern that is tried only where a word begins: this is looked for in every message that a user sends. */
-const anyCue = new RegExp(`\\b(?:${[...anyEnglish, anyOther].join("|")})`, "i");
+const anyCue = once(() => new RegExp(`\\b(?:${[...anyEnglish(), anyOther].join("|")})`, "i"));
 
 /** False if no cue can be in a text, which most texts show at once. */
 export const mayHoldCue = (text: string): boolean =>
-  anyCue.test(text.replaceAll("’", "'")) || /[\u2e80-\uffef]/.test(text);
+  anyCue().test(text.replaceAll("’", "'")) || /[\u2e80-\uffef]/.test(text);
 
 /** Words of which a rule, or a lasting fact about the user, has one. Weaker than a cue: a model has named the message. */
 export const mayStand = new RegExp(

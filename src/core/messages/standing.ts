@@ -214,7 +214,7 @@ interface Found extends Span {
 function findCue(own: string): Found | null {
   const isAsked = isQuestion.test(own);
   const plain = own.replaceAll("’", "'");
-  for (const { pattern, asked } of cues) {
+  for (const { pattern, asked } of cues()) {
     if (isAsked && !asked) continue;
     const match = pattern.exec(plain);
     if (match === null) continue;

@@ -109,8 +109,9 @@ export interface ConversationFilter {
 }
 
 export interface AppendOptions {
-  /** The position in the host's transcript after these items; stored in the same transaction. */
+  /** The position after these items in the host's transcript, or in imported files; stored in the same transaction. */
   readonly hostCursor?: string;
+  readonly fileCursor?: string; // Ignored once a host has stored its own.
   /** The host's key of a whole turn. If the turn is already stored, nothing is written. */
   readonly turnKey?: string;
   /** Counts the user messages among these items as outside a committed turn. */

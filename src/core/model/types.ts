@@ -83,6 +83,8 @@ export interface Conversation {
   readonly revision: number;
   /** Opaque position in the host's transcript up to which everything is stored. */
   readonly hostCursor: string | null;
+  /** The same for files that were imported; null if a host writes to it, or none was read whole line by line. Opaque. */
+  readonly fileCursor: string | null;
   /** Incremented by every redaction: what was read before may contain redacted text. */
   readonly forgets: number;
   /** User messages outside a committed turn: the turn failed, or another engine served it. */

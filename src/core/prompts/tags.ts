@@ -1,6 +1,7 @@
 /** The tags that mark quoted text in prompts, which the text inside cannot forge. */
 
 import { forgeries } from "../base/escape.ts";
+import { once } from "../base/once.ts";
 
 export const tags = {
   segment: "conversation_segment",
@@ -14,10 +15,11 @@ export const tags = {
   facts: "found_facts",
 };
 
-export const enclose = (tag: string, text: string): string => `<${tag}>\n${text.replace(forgedTag, "&lt;")}\n</${tag}>`;
+export const enclose = (tag: string, text: string): string =>
+  `<${tag}>\n${text.replace(forgedTag(), "&lt;")}\n</${tag}>`;
 
 /** The same with a key in the opening tag, by which an answer names the text. */
 export const encloseAs = (tag: string, key: string, text: string): string =>
   enclose(tag, text).replace(`<${tag}>`, () => `<${tag} key="${key}">`);
 
-const forgedTag = forgeries(Object.values(tags));
+const forgedTag = once(() => forgeries(Object.values(tags)));

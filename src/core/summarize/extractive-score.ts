@@ -10,6 +10,7 @@ import {
   smallTalk,
   type CueKind,
 } from "./extractive-cues.ts";
+import { once } from "../base/once.ts";
 import { everydayWords } from "../base/stop-words.ts";
 import type { Statement } from "./extractive-split.ts";
 
@@ -220,8 +221,10 @@ const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
 const address = String.raw`https?:\/\/[^\s<>"'\x60\)\]]+`;
 const spacedTerm = String.raw`[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`;
 const emoji = String.raw`\p{Emoji_Presentation}`;
-const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}|${emoji}`, "gv");
-const unspacedPattern = new RegExp(`[${unspaced}]`, "v");
+const termPattern = once(
+  () => new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}|${emoji}`, "gv"),
+);
+const unspacedPattern = once(() => new RegExp(`[${unspaced}]`, "v"));
 const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
   cueKinds.flatMap((cue) => cueWords[cue].map((word) => [word, cue] as const)),
 );
@@ -250,8 +253,8 @@ class Vocabulary {
       terms.push(term);
     };
     let isUnspaced = false;
-    for (const [at, spelling] of (statement.text.match(termPattern) ?? []).entries()) {
-      if (spelling.charCodeAt(0) >= 0xe00 && unspacedPattern.test(spelling)) {
+    for (const [at, spelling] of (statement.text.match(termPattern()) ?? []).entries()) {
+      if (spelling.charCodeAt(0) >= 0xe00 && unspacedPattern().test(spelling)) {
         isUnspaced = true;
         for (const term of this.#unspacedTerms(spelling)) meet(term);
         continue;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { outputText, wordsText, isCheck } from "./output-text.ts";
+import { hasLongRun, outputText, wordsText, isCheck } from "./output-text.ts";
 
 const rows = (count: number): readonly string[] => Array.from({ length: count }, (_, row) => `row ${row + 1}`);
 const withLine = (count: number, at: number, ...lines: readonly string[]): string =>
@@ -84,6 +84,21 @@ describe("the text of an output", () => {
       assert.ok(outputText(text, "output").length < 9_000);
       wordsText(text);
     }
+  });
+});
+
+describe("a run of encoded bytes", () => {
+  it("is found wherever a pattern would find it, and nowhere else", () => {
+    const run = fc.stringMatching(/^[\w+/%-]{0,130}$/);
+    const between = fc.constantFrom(" ", "\n", "é", "=", ".", "\u{1f600}", "漢");
+    const text = fc.array(fc.tuple(run, between), { maxLength: 6 }).map((pieces) => pieces.flat().join(""));
+    fc.assert(
+      fc.property(text, (each) => hasLongRun(each) === /[\w+/%-]{60}/.test(each)),
+      { numRuns: 2_000 },
+    );
+    for (const length of [59, 60, 61])
+      for (let before = 0; before < 70; before++)
+        assert.equal(hasLongRun(`${" ".repeat(before)}${"a".repeat(length)} b`), length >= 60);
   });
 });
 

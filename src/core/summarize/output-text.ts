@@ -155,7 +155,7 @@ const count = /^\W{0,3}(?:tests?|test files|files|suites?|passed|skipped|todo|du
 
 /** A text with data URLs and encoded bytes replaced by their size. */
 export const withoutBlobs = (text: string): string =>
-  !longRun.test(text)
+  !hasLongRun(text)
     ? text
     : text
         .replace(dataUrl, (url, type: string) => `[${type} as data URL, ${formatBytes(url.length)}]`)
@@ -164,8 +164,26 @@ export const withoutBlobs = (text: string): string =>
           return encoding === null ? run : `[${encoding}, ${formatBytes(run.length)}]`;
         });
 
-/** Most texts have no word as long as this, which is quickly found. */
-const longRun = /[\w+/%-]{60}/;
+const runMin = 60;
+const ofRun = new Uint8Array(128);
+for (let code = 0; code < 128; code++) if (/[\w+/%-]/.test(String.fromCharCode(code))) ofRun[code] = 1;
+
+/**
+ * Whether a text has a word as long as this, which most have not. A long run has a character at one of every so many
+ * places, so only there is it looked for; a pattern would try every word from its start.
+ */
+export function hasLongRun(text: string): boolean {
+  const isOfRun = (at: number): boolean => ofRun[text.charCodeAt(at)] === 1;
+  for (let at = runMin - 1; at < text.length; at += runMin) {
+    if (!isOfRun(at)) continue;
+    let [from, to] = [at, at + 1];
+    while (from > 0 && isOfRun(from - 1) && to - from < runMin) from -= 1;
+    while (to < text.length && isOfRun(to) && to - from < runMin) to += 1;
+    if (to - from >= runMin) return true;
+  }
+  return false;
+}
+
 const dataUrl = /\bdata:([\w.+/-]{1,80})(?:;[\w=.-]{1,60}){0,3},[\w+/=%-]{64,}/g;
 /** A long run of one alphabet, also in lines of equal width. A run begins at its first character, so this is linear. */
 const encoded = /(?<![\w+/-])(?:[\w+/-]{60,80}\r?\n){3,}[\w+/-]{0,80}={0,2}|(?<![\w+/-])[\w+/-]{160,}={0,2}/g;

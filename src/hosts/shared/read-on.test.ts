@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { makeScratch } from "../../../test/support/scratch.ts";
-import { cursorAt, isReadWhole, placeAfter, readOn } from "./read-on.ts";
+import { cursorAt, isReadWhole, placeAfter, readOn, stateOf } from "./read-on.ts";
 
 const file = (): string => join(makeScratch("read-on"), "session.jsonl");
 const read = (path: string, cursor: string | null, bytesMax?: number) => {
@@ -72,6 +72,26 @@ describe("reading a transcript on", () => {
     assert.deepEqual(placeAfter(old, next.cursor, 8), { offset: 8, lines: 2 });
     const imported = cursorAt(revised, { offset: 4, lines: 1 }, next.cursor);
     assert.deepEqual([read(revised, imported).texts, read(old, imported).texts], [["due"], []]);
+  });
+
+  it("an import's place holds while the file only grows, and in no file that was rewritten or replaced", () => {
+    const path = file();
+    const [start, end] = [`${"first ".repeat(400)}\n`, `${"last ".repeat(400)}\n`];
+    writeFileSync(path, `${start}middle\n${end}`);
+    const { size } = statSync(path);
+    const cursor = cursorAt(path, { offset: size, lines: 3, of: stateOf(path) }, null);
+    const placeNow = () => placeAfter(path, cursor, statSync(path).size);
+    assert.deepEqual(placeNow(), { offset: size, lines: 3 });
+    appendFileSync(path, "more\n");
+    assert.deepEqual(placeNow(), { offset: size, lines: 3 });
+    // Neither its length nor how it begins and ends has changed.
+    writeFileSync(path, `${start}Middle\n${end}`);
+    utimesSync(path, 1_000, 1_000);
+    assert.equal(placeNow(), null);
+    assert.ok(isReadWhole(path, cursor), "a host that only appends does not look at the time");
+    writeFileSync(`${path}.new`, `${start}Middle\n${end}more\n`);
+    renameSync(`${path}.new`, path);
+    assert.equal(placeNow(), null);
   });
 
   it("reads a large file piece by piece, and a line longer than a piece whole", () => {

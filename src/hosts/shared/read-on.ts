@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync, type Stats } from "node:fs";
 import { isObject, type Json } from "../../core/base/json.ts";
 
 export interface ReadLines {
@@ -22,6 +22,15 @@ interface Place {
   readonly lines: number;
   /** A hash of the first bytes and of the last ones before it. */
   readonly head: string;
+  /** Left out by who reads a file that only grows. */
+  readonly of?: FileState;
+}
+
+/** By what a file is recognised that was replaced or rewritten since, even where its beginning and end stay. */
+export interface FileState {
+  /** A file that replaces another has a number of its own. */
+  readonly number: number;
+  readonly changedMs: number;
 }
 
 /** A session has seldom more files; of one without a place everything is read again, and found to be stored. */
@@ -52,34 +61,49 @@ export function readOn(path: string, cursor: string | null, bytesMax: number = b
   }
 }
 
+/** Before it is read: what changes it meanwhile is then found the next time. */
+export function stateOf(path: string): FileState {
+  const { ino, mtimeMs } = statSync(path);
+  return { number: ino, changedMs: mtimeMs };
+}
+
 /** The cursor at a place of the file, after this many lines; `cursor` is the session's so far. */
-export function cursorAt(path: string, { offset, lines }: Omit<Place, "head">, cursor: string | null): string {
+export function cursorAt(path: string, place: Omit<Place, "head">, cursor: string | null): string {
   const file = openSync(path, "r");
   try {
     const { size } = fstatSync(file);
-    return cursorWith({ offset, lines, head: headOf(file, offset) }, placeIn(file, cursor, size), cursor);
+    return cursorWith({ ...place, head: headOf(file, place.offset) }, placeIn(file, cursor, size), cursor);
   } finally {
     closeSync(file);
   }
 }
 
-/** Where a cursor points in a file of this size; null if it points nowhere in it. */
-export function placeAfter(path: string, cursor: string | null, size: number): Omit<Place, "head"> | null {
-  const file = cursor === null ? null : openIfThere(path);
-  if (file === null) return null;
-  try {
-    const { offset, lines } = placeIn(file, cursor, size) ?? start;
-    return offset === 0 ? null : { offset, lines };
-  } finally {
-    closeSync(file);
-  }
+/** Where a cursor points in a file of this size; null if it points nowhere in it, or the file was rewritten since. */
+export function placeAfter(path: string, cursor: string | null, size: number): Pick<Place, "offset" | "lines"> | null {
+  const place = findPlace(path, cursor, size);
+  if (place === null || place.offset === 0 || isRewritten(place, statSync(path))) return null;
+  return { offset: place.offset, lines: place.lines };
 }
+
+/** A file of the same length that was written to was rewritten in place; a longer one may only have grown. */
+const isRewritten = ({ offset, of }: Place, { ino, mtimeMs, size }: Stats): boolean =>
+  of !== undefined && (of.number !== ino || (offset === size && of.changedMs !== mtimeMs));
 
 /** Whether nothing was added to the file since. */
 export function isReadWhole(path: string, cursor: string | null): boolean {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0 || !placesOf(cursor).some(({ offset }) => offset === size)) return size === 0;
-  return placeAfter(path, cursor, size)?.offset === size;
+  return findPlace(path, cursor, size)?.offset === size;
+}
+
+function findPlace(path: string, cursor: string | null, size: number): Place | null {
+  const file = cursor === null ? null : openIfThere(path);
+  if (file === null) return null;
+  try {
+    return placeIn(file, cursor, size);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function openIfThere(path: string): number | null {
@@ -110,11 +134,17 @@ function placesOf(cursor: string | null): readonly Place[] {
       if (!isObject(place)) return [];
       const { offset, lines, head } = place;
       const isPlace = typeof offset === "number" && typeof lines === "number" && typeof head === "string";
-      return isPlace ? [{ offset, lines, head }] : [];
+      return isPlace ? [{ offset, lines, head, ...stateIn(place["of"]) }] : [];
     });
   } catch {
     return []; // Not written by this reader; the file is read from the start.
   }
+}
+
+function stateIn(value: Json | undefined): { readonly of?: FileState } {
+  if (!isObject(value)) return {};
+  const { number, changedMs } = value;
+  return typeof number === "number" && typeof changedMs === "number" ? { of: { number, changedMs } } : {};
 }
 
 function headOf(file: number, offset: number): string {

@@ -13,6 +13,7 @@ import { reindex } from "../search/indexing.ts";
 import { entryChecksum, messageChecksum } from "../checksums.ts";
 import { checkNumber } from "../registry.ts";
 import { int, sql, text, textOrNull, type Row, type Script, type ScriptDeps, type Statement } from "../script.ts";
+import { cursorsIn, fileCursorToText } from "../rows.ts";
 import { adjustTotals } from "../totals.ts";
 import { isTimestamp, type Timestamp } from "../../core/base/time.ts";
 import { fillGap, freeLostId, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late-entries.ts";
@@ -64,7 +65,7 @@ export function* append(
     ...(end.isIndexed && stored.messages.length > 0 ? { unindexed: 1 } : {}),
     head_key: end.head,
     last_message_at: end.latest === "" ? null : end.latest,
-    ...(options.hostCursor === undefined ? {} : { host_cursor: options.hostCursor }),
+    ...cursorAfter(end, options),
     ...(options.isCatchingUp === true ? { caught_up: end.caughtUp + stored.userMessages } : {}),
   });
   return {
@@ -75,6 +76,12 @@ export function* append(
     turn: options.turnKey === undefined ? "unnamed" : "new",
     gone: stored.gone,
   };
+}
+
+/** What the call says about how far a transcript was read. */
+function cursorAfter({ hasHost }: End, { hostCursor, fileCursor }: AppendOptions): { readonly host_cursor?: string } {
+  if (hostCursor !== undefined) return { host_cursor: hostCursor };
+  return fileCursor === undefined || hasHost ? {} : { host_cursor: fileCursorToText(fileCursor) };
 }
 
 function checkMessage({ key, tokens, at }: NewMessage): void {
@@ -96,6 +103,8 @@ interface End {
   gaps: readonly Gap[];
   readonly caughtUp: number;
   readonly isIndexed: boolean;
+  /** Whether a host has stored how far its transcript was read. */
+  readonly hasHost: boolean;
   readonly messages: number;
   readonly now: Timestamp;
   /** Rows that nothing has needed yet. They are stored together, which saves a server most of the work. */
@@ -119,7 +128,7 @@ function* startOf(
 ): Script<Start> {
   const keys = appended.map((item) => linkOf(item).key);
   const rows = yield [
-    sql`SELECT next_seq, head_key, last_message_at, caught_up, unindexed, message_count,
+    sql`SELECT next_seq, head_key, last_message_at, caught_up, unindexed, message_count, host_cursor,
                (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
                EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps,
                EXISTS (SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey ?? null}) AS is_stored,
@@ -141,6 +150,7 @@ function* startOf(
     ordinal: (row["last_ordinal"] ?? 0) as number,
     caughtUp: int(row, "caught_up"),
     isIndexed: int(row, "unindexed") === 0,
+    hasHost: cursorsIn(textOrNull(row, "host_cursor")).hostCursor !== null,
     messages: int(row, "message_count"),
     gaps: int(row, "has_gaps") === 1 ? yield* gapsFor(id, appended.map(linkOf)) : [],
   };

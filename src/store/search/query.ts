@@ -180,7 +180,7 @@ function phraseOf(quoted: string): readonly Term[] {
 const withoutEnd = (piece: Piece): readonly string[] =>
   piece.script === "unspaced" && piece.words.length > 1 ? piece.words.slice(0, -1) : piece.words;
 
-const isLoneCharacter = (word: string): boolean => unspacedCharacter.test(word);
+const isLoneCharacter = (word: string): boolean => unspacedCharacter().test(word);
 
 const termOf = (text: string, alternatives: readonly (readonly string[])[], prefix: boolean): Term => ({
   text,

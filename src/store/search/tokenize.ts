@@ -3,6 +3,7 @@
  * without case, accent or ending. Stored text and queries are cut the same way, so what is stored can be found.
  */
 
+import { once } from "../../core/base/once.ts";
 import { stem, stemBytes } from "./stem.ts";
 
 /** Raise this whenever the same text gives other terms: existing files are then indexed again. */
@@ -176,18 +177,18 @@ function piecesOf(text: string, from: number, to: number, shape: Shape): Iterabl
     : [{ script: "spaced", words: [run.toLowerCase()], parts: identifierParts(run), from, to }];
 }
 
-const segments = /\p{RI}{2}|\p{Extended_Pictographic}|[\p{L}\p{N}\p{M}]+/gu;
+const segments = once(() => /\p{RI}{2}|\p{Extended_Pictographic}|[\p{L}\p{N}\p{M}]+/gu);
 const unspaced = ["Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar"]
   .map((script) => `\\p{scx=${script}}`)
   .join("");
-export const unspacedCharacter = new RegExp(`^[${unspaced}]$`, "u");
-const spans = new RegExp(`([${unspaced}]+)|[^${unspaced}]+`, "gu");
+export const unspacedCharacter = once(() => new RegExp(`^[${unspaced}]$`, "u"));
+const spans = once(() => new RegExp(`([${unspaced}]+)|[^${unspaced}]+`, "gu"));
 /** Marks, and the few letters that SQLite's `unicode61` treats as marks. */
 const marks = /[\p{M}\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+/gu;
 
 /** The pieces of a foreign run, folded so far that a database's own folding changes nothing. */
 function* fold(run: string, start: number): Generator<Piece> {
-  for (const found of run.matchAll(segments)) {
+  for (const found of run.matchAll(segments())) {
     const from = start + found.index;
     const to = from + found[0].length;
     if (!/[\p{L}\p{N}]/u.test(found[0])) {
@@ -195,7 +196,7 @@ function* fold(run: string, start: number): Generator<Piece> {
       if (word !== "") yield { script: "emoji", words: [word], parts: [], from, to };
       continue;
     }
-    for (const span of found[0].normalize("NFKC").matchAll(spans)) {
+    for (const span of found[0].normalize("NFKC").matchAll(spans())) {
       const where =
         span.input.length === to - from
           ? { from: from + span.index, to: from + span.index + span[0].length }

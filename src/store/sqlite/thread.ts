@@ -13,7 +13,10 @@ import type { StoreMethod } from "../script.ts";
 import { answerCalls, reply, type Reply } from "../threads/calls.ts";
 import { identify } from "./file-kind.ts";
 
-export const threadUrl = new URL(import.meta.url);
+/** Where the build puts the thread, relative to its other parts: in a file of its own, which loads faster than many. */
+declare const threadFile: string | undefined;
+
+export const threadUrl = new URL(typeof threadFile === "string" ? threadFile : import.meta.url, import.meta.url);
 
 /** Functions cannot be cloned to another thread. */
 export type ThreadOptions = Omit<SqliteOptions, "now" | "hex16">;

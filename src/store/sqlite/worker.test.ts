@@ -58,6 +58,37 @@ describe("a search thread that died", () => {
   });
 });
 
+describe("the first search", () => {
+  it("by words does not wait for the search thread to start, or depend on it; one by regular expression does", async () => {
+    const store = await openFilled();
+    const endAtOnce = (worker: Worker): void => void worker.terminate();
+    process.on("worker", endAtOnce);
+    try {
+      const words = { ...sane, mode: "full_text" } as const;
+      assert.equal((await store.search(words)).hits.length, 1);
+      await refuses("unavailable", () => store.search(sane));
+    } finally {
+      process.off("worker", endAtOnce);
+      await store.close();
+    }
+  });
+
+  it("by words starts the thread, which makes the later ones", async () => {
+    const store = await openFilled();
+    try {
+      const known = threads.length;
+      const words = { ...sane, mode: "full_text" } as const;
+      assert.equal((await store.search(words)).hits.length, 1);
+      assert.equal(threads.length, known + 1);
+      assert.equal((await store.search(sane)).hits.length, 1);
+      assert.equal((await store.search(words)).hits.length, 1);
+      assert.equal(threads.length, known + 1);
+    } finally {
+      await store.close();
+    }
+  });
+});
+
 describe("the write-ahead log", () => {
   const megabyte = 2 ** 20;
 

@@ -20,7 +20,10 @@ import type { JobArguments, JobName, JobResult, JobStart, MethodName, ThreadOpti
  */
 export async function openSqliteWorker(options: ThreadOptions, report?: (message: string) => void): Promise<Store> {
   const thread = startThread(options, report);
-  const searcher = createSearcher(() => startThread({ ...options, readOnly: true }));
+  const searcher = createSearcher(
+    () => startThread({ ...options, readOnly: true }),
+    (request, limits) => (isQuick(options.path, request) ? thread.call("search", [request, limits]) : null),
+  );
   const forward = (names: readonly MethodName[]): object =>
     Object.fromEntries(
       names.map((name) => [name, async (...args: readonly unknown[]) => await thread.call(name, args)]),
@@ -46,7 +49,11 @@ export async function openSqliteWorker(options: ThreadOptions, report?: (message
 }
 
 /** Words are found in a file of this size in less time than a thread takes to start. */
-const quickBytes = 64 * 2 ** 20;
+const quickBytes = 512 * 2 ** 20;
+
+/** Anything but words may take long, and only a thread of its own can be ended. */
+const isQuick = (path: string, { mode, scope }: SearchRequest): boolean =>
+  mode !== "regex" && scope !== "files" && statSync(path).size < quickBytes;
 
 /**
  * Opens the database in this thread, for a program that answers one question and ends. Only a search that may take long
@@ -55,10 +62,10 @@ const quickBytes = 64 * 2 ** 20;
 export async function openSqliteBriefly(options: ThreadOptions): Promise<Store> {
   const store = await openSqlite(options);
   const searcher = createSearcher(() => startThread({ ...options, readOnly: true }));
-  const isQuick = ({ mode }: SearchRequest): boolean => mode !== "regex" && statSync(options.path).size < quickBytes;
   return {
     ...store,
-    search: async (request, limits) => await (isQuick(request) ? store : searcher).search(request, limits),
+    search: async (request, limits) =>
+      await (isQuick(options.path, request) ? store : searcher).search(request, limits),
     async close() {
       searcher.stop();
       await store.close();

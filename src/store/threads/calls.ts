@@ -12,8 +12,9 @@ interface Call {
 export type Reply =
   | { readonly id: number; readonly kind: "value"; readonly value: unknown }
   | { readonly id: number; readonly kind: "error"; readonly error: Failure }
-  /** Progress, which answers no call. */
-  | { readonly kind: "report"; readonly message: string };
+  /** These answer no call: progress, and that calls are answered from now on. */
+  | { readonly kind: "report"; readonly message: string }
+  | { readonly kind: "ready" };
 
 interface Failure {
   readonly code: ErrorCode | null;
@@ -24,7 +25,8 @@ interface Failure {
 
 /** Answers calls in the thread; the first call gets the error if the object cannot be made. */
 export function answerCalls<Methods extends object>(port: MessagePort, opened: Promise<Methods>): void {
-  opened.catch(() => undefined); // Unhandled, it would end the thread without a reply.
+  // Unhandled, a failure would end the thread without a reply.
+  opened.then(() => port.postMessage({ kind: "ready" } satisfies Reply)).catch(() => undefined);
   port.on("message", ({ id, method, args }: Call) => {
     void reply(port, id, async () => {
       const methods = (await opened) as Readonly<Record<string, (...given: readonly unknown[]) => unknown>>;
@@ -51,6 +53,8 @@ const failureOf = (error: unknown): Failure => ({
 
 export interface Thread<Method extends string = string> {
   call(method: Method, args: readonly unknown[]): Promise<unknown>;
+  /** Whether it has started, so that a call need not wait for that. */
+  isReady(): boolean;
   /** False once the thread has failed or ended; then every call fails. */
   isAlive(): boolean;
   /** Stops the thread at once; pending calls fail as `unavailable`. */
@@ -62,6 +66,7 @@ export function callThread<Method extends string>(worker: Worker, report?: (mess
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
   let fate: LcmError | null = null;
+  let isReady = false;
   let isEnding = false;
 
   const failAll = (error: LcmError): void => {
@@ -72,6 +77,7 @@ export function callThread<Method extends string>(worker: Worker, report?: (mess
   };
   worker.on("message", (reply: Reply) => {
     if (reply.kind === "report") return report?.(reply.message);
+    if (reply.kind === "ready") return void (isReady = true);
     const call = waiting.get(reply.id);
     waiting.delete(reply.id);
     if (waiting.size === 0) worker.unref();
@@ -100,6 +106,7 @@ export function callThread<Method extends string>(worker: Worker, report?: (mess
       }
       return call.promise;
     },
+    isReady: () => isReady,
     isAlive: () => fate === null,
     async end() {
       isEnding = true;

@@ -12,8 +12,14 @@ const graceMs = 10;
 /** How long before its limit a search has a replacement thread started, so that the next search need not wait for one. */
 const headStartMs = 200;
 
-/** Runs one search at a time, so that ending the thread ends no other search. */
-export function createSearcher(start: () => SearchThread) {
+/** Searches without the thread, where that is quick enough; null where it may not be. */
+export type SearchElsewhere = (request: SearchRequest, limits: SearchLimits) => Promise<unknown> | null;
+
+/**
+ * Runs one search at a time, so that ending the thread ends no other search. The thread is started by the first search.
+ * Until it is ready, searches are made elsewhere if they may be, since starting it takes longer than most of them.
+ */
+export function createSearcher(start: () => SearchThread, elsewhere: SearchElsewhere = () => null) {
   let thread: SearchThread | null = null;
   let successor: SearchThread | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -46,9 +52,7 @@ export function createSearcher(start: () => SearchThread) {
     };
     const timers = [
       startTimer(timeoutMs - headStartMs, () => state === "running" && prepareSuccessor()),
-      startTimer(timeoutMs + graceMs, () =>
-        end(() => outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] })),
-      ),
+      startTimer(timeoutMs + graceMs, () => end(() => outcome.resolve(nothingIn(timeoutMs)))),
     ];
     const cancel = (): void => end(() => outcome.reject(cancelled()));
     signal?.addEventListener("abort", cancel, { once: true });
@@ -57,11 +61,13 @@ export function createSearcher(start: () => SearchThread) {
       if (state === "over") return;
       if (isStopped) return outcome.reject(closed());
       state = "running";
-      const leftMs = Math.max(0, timeoutMs - (performance.now() - startedMs));
+      const left = { timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedMs)) };
       thread = living(thread);
-      thread
-        .call("search", [request, { timeoutMs: leftMs }])
-        .then((value) => outcome.resolve(withTimeout(value as SearchResult, timeoutMs)), outcome.reject);
+      const found = thread.isReady() ? null : elsewhere(request, left);
+      (found ?? thread.call("search", [request, left])).then(
+        (value) => outcome.resolve(withTimeout(value as SearchResult, timeoutMs)),
+        outcome.reject,
+      );
       await outcome.promise;
     };
     turn = turn.then(run).catch(() => undefined); // Its caller gets the error; the next search runs regardless.
@@ -89,6 +95,11 @@ const timerMsMax = 2 ** 31 - 1;
 
 const startTimer = (ms: number, act: () => void): NodeJS.Timeout | undefined =>
   ms > timerMsMax ? undefined : setTimeout(act, Math.max(0, ms));
+
+const nothingIn = (timeoutMs: number): SearchResult => ({
+  hits: [],
+  caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }],
+});
 
 /** A queued search had less time left, but its caveat names the limit that its caller set. */
 const withTimeout = ({ caveats, ...found }: SearchResult, timeoutMs: number): SearchResult => ({

@@ -54,6 +54,7 @@ function row(id: number, given: Partial<Conversation> = {}, use: Partial<Convers
     totals,
     revision: 1,
     hostCursor: null,
+    fileCursor: null,
     forgets: 0,
     caughtUp: 0,
     promptBudget: null,
