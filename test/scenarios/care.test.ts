@@ -189,7 +189,7 @@ describe("lcm forget", () => {
     const { stdout } = ok(place, "messages", "1");
     assert.match(stdout, /\[forgotten\]/);
     assert.doesNotMatch(stdout, /something else/);
-    const again = lcm(place, "import", join(place.state, "chat.jsonl"), "--json");
+    const again = lcm(place, "import", join(place.state, "chat.jsonl"), "--again", "--json");
     assert.equal(again.json.files[0].messages, 0, "a replay does not bring it back");
   });
 
