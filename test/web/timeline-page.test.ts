@@ -107,6 +107,9 @@ describe("the timeline of 100,000 messages", { skip: withoutBrowser }, () => {
       await visitor.sees("History");
       await visitor.go("#/timeline/1?axis=messages&from=500&to=540");
       await visitor.until("document.querySelector('canvas')?.width > 300");
+      await visitor.page.mouse.click(box.x + box.width / 2, box.y + 40);
+      await visitor.go("#/timeline/1?focus=msg_1-10"); // The same view, another part.
+      await visitor.sees(/msg_1-10\b/);
     }
   });
 

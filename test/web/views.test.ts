@@ -177,6 +177,7 @@ describe("the explorer", { skip: withoutBrowser }, () => {
       await demo.press(key);
       await demo.sees(sees);
     }
+    await demo.until(`document.activeElement?.id === "words"`);
     await demo.page.keyboard.type("passport");
     await demo.sees(/\d+ matches/);
     await demo.press("ArrowDown", "ArrowDown");

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { followEvents, useConnection, useRead } from "./api.ts";
 import { activeKeys, everywhere, keyName, listenToKeys, useKeys } from "./keys.ts";
 import { arrive, Button, Dialog, FailureNote, Loading, type Typed } from "./parts/ui.tsx";
-import { addressOf, go, parsePlace, type Place, type View } from "./router.ts";
+import { addressOf, follow, go, type Place, type View } from "./router.ts";
 import { aheadOf, AroundContext, useAround } from "./session.ts";
 import { currentTheme, setTheme, themes } from "./theme.ts";
 import { ChangesView, ChangeView } from "./views/changes.tsx";
@@ -22,20 +22,20 @@ import { setZone } from "./words.ts";
 
 export function App() {
   const asked = useRead("session", {}, { live: false });
-  const [place, setPlace] = useState(() => parsePlace(location.hash));
+  const [place, setPlace] = useState(follow);
   const { value: session } = asked;
   const [aheadMs, setAhead] = useState(0);
   useEffect(() => {
-    const follow = (): void => {
+    const onHash = (): void => {
       arrive();
-      setPlace(parsePlace(location.hash));
+      setPlace(follow());
     };
-    addEventListener("hashchange", follow);
+    addEventListener("hashchange", onHash);
     // The address may have changed before we listened.
-    setPlace((before) => (before.hash === location.hash ? before : parsePlace(location.hash)));
+    setPlace((before) => (before.hash === location.hash ? before : follow()));
     listenToKeys();
     followEvents();
-    return () => removeEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", onHash);
   }, []);
   useEffect(() => {
     if (session !== null) setAhead(aheadOf(session.now));

@@ -66,13 +66,20 @@ export const go = (address: string): void => {
   location.hash = address;
 };
 
-/**
- * Takes the place of the current entry in the history: for what changes all the time, such as a camera. Not if the address
- * names something else by now, which the page is about to show.
- */
+/** The address that the page shows. A link that was followed just now is another one, until the page has heard of it. */
+let shown = "";
+
+/** The place of the address as it is now, which the page is about to show. */
+export function follow(): Place {
+  shown = location.hash;
+  return parsePlace(shown);
+}
+
+/** Takes the place of the current entry in the history: for what changes all the time, such as a camera. */
 export function replace(address: string): void {
-  const [now, next] = [parsePlace(location.hash), parsePlace(address)];
-  if (now.view === next.view && now.of === next.of) history.replaceState(null, "", address);
+  if (location.hash !== shown) return;
+  history.replaceState(null, "", address);
+  shown = location.hash;
 }
 
 /** The place with the settings that the address has by now: it follows a view without the place being told. */

@@ -1,6 +1,6 @@
 /** Search by words, by meaning if there is an embedder, or by a regular expression, with filters. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { plural } from "../../../core/base/format.ts";
 import { msToTimestamp, parseTimestamp, dayMs, type Timestamp } from "../../../core/base/time.ts";
 import { roles, type ConversationId, type Role } from "../../../core/model/types.ts";
@@ -26,11 +26,11 @@ export function SearchView() {
   const [more, setMore] = useState(0);
   const change = (changed: Settings): void => setSettings({ ...settings, ...changed });
   const still = useStill(settings, 250);
-  useEffect(() => setSettings(place.settings), [place]);
+  useLayoutEffect(() => setSettings(place.settings), [place]); // Before anything more is typed.
   useEffect(() => replace(withSettings(place, still)), [still]);
   const query = queryOf(still, limits[more] ?? 30);
   const asked = useRead("search", query, { keeps: true, live: false });
-  useEffect(() => document.getElementById("words")?.focus(), []);
+  useLayoutEffect(() => document.getElementById("words")?.focus(), []);
   useKeys("Search", [
     { keys: ["j", "ArrowDown"], does: "next hit", run: () => moveHit(1) },
     { keys: ["k", "ArrowUp"], does: "previous hit", run: () => moveHit(-1) },
