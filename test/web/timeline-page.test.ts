@@ -32,7 +32,9 @@ describe("the timeline of 100,000 messages", { skip: withoutBrowser }, () => {
   /** The share of the pixels that have another colour than most. */
   const inked = `(() => {
     const canvas = document.querySelector("canvas");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
     let count = 0;
     for (let at = 3; at < data.length; at += 4) if (data[at] > 0) count++;
     return count / (canvas.width * canvas.height);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { addressOf, parsePlace, replace, withSettings } from "../router.ts";
+import { addressOf, follow, parsePlace, replace, withSettings } from "../router.ts";
 import { addressOfId, short, splitIds } from "../words.ts";
 import { align } from "./align.ts";
 import { highlight } from "./highlight.ts";
@@ -85,9 +85,12 @@ describe("addresses", () => {
   it("follow a view, but never lead back to one that was just left", () => {
     const replaced: string[] = [];
     const history = { replaceState: (_state: null, _title: string, address: string) => replaced.push(address) };
-    for (const hash of ["#/timeline/3", "#/changes", "#/timeline/4"]) {
-      Object.assign(globalThis, { location: { hash }, history });
-      replace("#/timeline/3?from=1");
+    Object.assign(globalThis, { location: { hash: "#/timeline/3" }, history });
+    follow();
+    replace("#/timeline/3?from=1");
+    for (const hash of ["#/changes", "#/timeline/4", "#/timeline/3?focus=msg_3-7"]) {
+      Object.assign(globalThis, { location: { hash } });
+      replace("#/timeline/3?from=2");
     }
     assert.deepEqual(replaced, ["#/timeline/3?from=1"]);
   });
