@@ -155,7 +155,7 @@ export function statsLines({
       : [`${percent(shared / bytes)} of their bytes are those of the prompt before, from the beginning`]),
     changes === 0
       ? "no prompt changed before its end"
-      : `${plural(changes, "prompt")} changed before the end, by a fold, an eviction or a rewrite: ${formatBytes(lost)} had to be sent anew`,
+      : `${plural(changes, "prompt")} changed before the end, by a fold, an eviction or a rewrite: ${formatBytes(lost)} had to be sent again`,
     ...(counted === 0
       ? []
       : [`the provider counted ${formatCount(counted)} tokens, ${percent(cached / counted)} of them from its cache`]),

@@ -72,7 +72,7 @@ describe("lcm stats", () => {
     const { stdout } = ok(place, "stats", "1");
     assert.match(stdout, /^20 prompts$/m);
     assert.match(stdout, /^\d+\.\d% of their bytes are those of the prompt before, from the beginning$/m);
-    assert.match(stdout, /^2 prompts changed before the end, .* had to be sent anew$/m);
+    assert.match(stdout, /^2 prompts changed before the end, .* had to be sent again$/m);
     assert.match(stdout, /^tokens [▁-█]{20}$/m);
     assert.match(stdout, /^no model was called for summaries$/m);
     const { json } = ok(place, "stats", "1", "--json", "--limit", "5");

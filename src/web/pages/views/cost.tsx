@@ -101,7 +101,7 @@ function figuresOf(stats: Stats["stats"]): readonly (readonly [string, string])[
   return [
     ["prompts", formatCount(prompts.length)],
     ["same bytes as before", bytes === 0 ? "–" : percent(shared / bytes)],
-    ["sent anew", changes === 0 ? "–" : `${formatBytes(lost)} in ${plural(changes, "prompt")}`],
+    ["sent again", changes === 0 ? "–" : `${formatBytes(lost)} in ${plural(changes, "prompt")}`],
     ["read from cache", counted === 0 ? "not told" : percent(cached / counted)],
     ["calls for summaries", formatCount(calls)],
     ["their tokens", `${short(inputTokens)} in, ${short(outputTokens)} out`],

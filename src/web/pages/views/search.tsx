@@ -206,7 +206,7 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
       </p>
       {notes.map((note, at) =>
         caveats[at]?.kind === "limit" ? null : (
-          // What to do about it is said as flags of the command line.
+          // The hint names options of the command line, which a page does not have.
           <Note key={note} words={note.replace(/; (?:pass|raise) --.*$/, "")}>
             {caveats[at]?.kind === "files" && (
               <>
