@@ -161,12 +161,12 @@ export async function readPrompt(store: Side, id: ConversationId): Promise<unkno
   const messages = items.flatMap((item) => (item.kind === "message" ? [item.id] : []));
   const summaries = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
   const condensed = items.flatMap((item) => (item.kind === "summary" && item.depth > 0 ? [item.id] : []));
-  await Promise.all([
+  return await Promise.all([
     readOf<MessageId>(messages, async (ids) => await store.messages({ ids })),
     readOf<SummaryId>(summaries, async (ids) => await store.summaries({ ids })),
     readOf<SummaryId>(condensed, async (ids) => await store.sources(ids)),
+    store.pins(id, { inForce: true, limit: 64 }),
   ]);
-  return await store.pins(id, { inForce: true, limit: 64 });
 }
 
 const readOf = async <Id>(ids: readonly Id[], read: (ids: readonly Id[]) => Promise<unknown>): Promise<unknown> =>

@@ -14,6 +14,7 @@
  * | `instr(text, part)` | whether a text contains another: a truth, not a place |
  * | `is_own_tool(name)` | whether one of our own tools has this name, with whatever prefix a host gives it |
  * | `is_garbled(text)` | whether it has control characters, or a lost character beside a digit |
+ * | `may_match(text, like, literal)` | whether a text contains the literal in any case, or what LIKE finds at least as often |
  * | `greatest(a, b)`, `right(text, n)` | the larger value; the last characters |
  * | `hex8(number)` | eight hexadecimal digits |
  * | `source.table` | a table of a database that is merged |
@@ -34,6 +35,7 @@ const sqliteWords: readonly (readonly [RegExp, string])[] = [
   [/\bis_same_json\((.*?), \?\)/g, "$1 = json(?)"],
   [/\bis_own_tool\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)/g, "$1 GLOB '*lcm_[a-z]*'"],
   [/\bis_garbled\((\w+)\)/g, `(${isGarbled})`],
+  [/\bmay_match\((\w+), \?, \?\)/g, "$1 LIKE ? ESCAPE '\\' AND ? IS NOT NULL"],
   [/\bgreatest\(/g, "max("],
   [/\bhex8\(/g, "printf('%08x', "],
   [/\bright\((\w+), (\d+)\)/g, "substr($1, -$2)"],

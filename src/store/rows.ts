@@ -1,7 +1,15 @@
 /** Converts rows to the types of the core. */
 
 import { isDamaged } from "./checksums.ts";
-import { levels, messageIdOf, numbersPerConversation, partTypes, roles } from "../core/model/types.ts";
+import {
+  conversationIn,
+  levels,
+  messageIdOf,
+  numbersPerConversation,
+  partTypes,
+  roles,
+  seqOf,
+} from "../core/model/types.ts";
 import type {
   Aside,
   CompactionRecord,
@@ -118,10 +126,11 @@ export function toMessageUnchecked(row: Row, parts: readonly Row[]): Message {
 
 function toMessageWith(row: Row, parts: readonly Row[], damage: Damage): Message {
   const content = text(row, "content");
+  const id = asMessage(int(row, "message_id"));
   return {
-    id: asMessage(int(row, "message_id")),
-    conversation: asConversation(int(row, "conversation_id")),
-    seq: int(row, "seq"),
+    id,
+    conversation: conversationIn(id),
+    seq: seqOf(id),
     key: text(row, "message_key"),
     role: asRole(text(row, "role"), damage),
     text: content,

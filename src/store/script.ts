@@ -16,11 +16,22 @@ export interface Statement {
   readonly values: readonly Value[];
 }
 
+/** What a script asks in one step. */
+export type Asked = Statement | readonly Statement[] | Apart;
+
 /**
  * A list holds statements that do not need each other's rows, so a database behind a network runs it in one round trip.
  * They run in order; the script receives all their rows, concatenated.
  */
-export type Script<T> = Generator<Statement | readonly Statement[], T, readonly Row[]>;
+export type Script<T> = Generator<Asked, T, readonly Row[]>;
+
+/** A list whose rows are not concatenated: the runner answers with a list of rows for each statement. See `atOnce`. */
+export class Apart {
+  readonly statements: readonly Statement[];
+  constructor(statements: readonly Statement[]) {
+    this.statements = statements;
+  }
+}
 
 /** Runs each script in a transaction of its own. A write may be retried, and then begins with a new script. */
 export interface Transactions {
@@ -117,6 +128,56 @@ export function* counts(statements: readonly Statement[]): Script<number[]> {
   const rows = yield statements;
   return rows.map((row) => Number(Object.values(row)[0] ?? 0));
 }
+
+type Results<Scripts extends readonly Script<unknown>[]> = {
+  -readonly [At in keyof Scripts]: Scripts[At] extends Script<infer Result> ? Result : never;
+};
+
+/** Runs scripts side by side: what they ask at the same time is one step, so they take as many as the longest. */
+export function* atOnce<const Scripts extends readonly Script<unknown>[]>(scripts: Scripts): Script<Results<Scripts>> {
+  const results: unknown[] = scripts.map(() => undefined);
+  let steps = scripts.map((script, at) => ({ script, at, step: stepOf(script) }));
+  for (;;) {
+    const asking = steps.flatMap(({ script, at, step }) => {
+      if (step.done !== true) return [{ script, at, asked: step.value }];
+      results[at] = step.value;
+      return [];
+    });
+    const [only] = asking;
+    if (only === undefined) return results as Results<Scripts>;
+    if (asking.length === 1) steps = [{ ...only, step: stepOf(only.script, yield only.asked) }];
+    else steps = answered(asking, apart(yield new Apart(asking.flatMap(({ asked }) => statementsOf(asked)))));
+  }
+}
+
+interface Asking {
+  readonly script: Script<unknown>;
+  readonly at: number;
+  readonly asked: Asked;
+}
+
+/** Gives each script the rows of its own statements. */
+function answered(asking: readonly Asking[], lists: readonly (readonly Row[])[]) {
+  let from = 0;
+  return asking.map(({ script, at, asked }) => {
+    const own = lists.slice(from, (from += statementsOf(asked).length));
+    return { script, at, step: stepOf(script, asked instanceof Apart ? together(own) : own.flat()) };
+  });
+}
+
+/** The next step that asks for something: a script that asks for nothing does not wait for the others. */
+function stepOf<T>(script: Script<T>, rows: readonly Row[] = []) {
+  let step = script.next(rows);
+  while (step.done !== true && statementsOf(step.value).length === 0) step = script.next([]);
+  return step;
+}
+
+export const statementsOf = (asked: Asked): readonly Statement[] =>
+  asked instanceof Apart ? asked.statements : "parts" in asked ? [asked] : asked;
+
+/** The answer to a list whose rows are apart has another form than the type of scripts says. */
+const apart = (answer: readonly unknown[]): readonly (readonly Row[])[] => answer as readonly (readonly Row[])[];
+export const together = (lists: readonly unknown[]): readonly Row[] => lists as readonly Row[];
 
 export const text = (row: Row, column: string): string => {
   const value = row[column];

@@ -15,7 +15,7 @@ export interface PostgresServer {
 }
 
 export async function startPostgres(
-  flags: readonly string[] = ["-c", "fsync=off"],
+  flags: readonly string[] = ["-c", "fsync=off", "-c", "full_page_writes=off"],
   folder = makeScratch("postgres"),
 ): Promise<PostgresServer> {
   makeLinks();

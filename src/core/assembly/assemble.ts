@@ -122,9 +122,11 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   const [planned = 0] = cutsTo(tail ?? window.items.length - 1, window).take(1);
   // Near the tail, read a little more: a call whose result is in the tail belongs to the tail.
   const from = tail === null || planned <= tail - tailLookback ? planned : Math.max(0, tail - tailLookback);
-  const shown = await readPromptItems(store, window.items, from, request.edits);
-  const lookup = createLookup(store, window.conversation);
-  const build = createPromptBuilder(window, await readStanding(store, request, window), lookup);
+  const [shown, showStanding] = await Promise.all([
+    readPromptItems(store, window.items, from, request.edits),
+    readStanding(store, request, window),
+  ]);
+  const build = createPromptBuilder(window, showStanding, createLookup(store, window.conversation));
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;

@@ -1,4 +1,7 @@
-/** Deadlines: waits for work until a signal aborts or a time is up. */
+/** Deadlines: waits for work until a signal aborts or a time is up. And turns: long work lets others run in between. */
+
+/** Resolves after what waits already has had its turn: timers, signals, answers of a server. */
+export const nextTurn = async (): Promise<void> => await new Promise((resolve) => void setImmediate(resolve));
 
 /** The result of the work, or `late` if the signal comes first. Late work is abandoned, not stopped. */
 export async function beforeDeadline<T, Late>(

@@ -15,6 +15,7 @@ import {
 } from "../messages/transcript-line.ts";
 import type { RowReader, SessionFacts, TranscriptLine } from "../messages/transcript-line.ts";
 import type { AppendOptions, Clock, SessionIdentity, Store } from "../model/store.ts";
+import { nextTurn } from "../base/deadline.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json } from "../base/json.ts";
 import { forgottenMark, type Conversation, type Message } from "../model/types.ts";
@@ -91,10 +92,10 @@ export async function importTranscript(
   const differing: { position: number; key: string }[] = [];
   let unindexed = 0;
 
-  const write = async (batch: readonly PlacedItem[]): Promise<void> => {
-    if (batch.length === 0 || conversation === null) return;
+  const write = async (batch: readonly PlacedItem[], after: Promise<void>): Promise<void> => {
+    if (batch.length === 0 || conversation === null) return await after;
     const items = batch.map(({ item }) => item);
-    const appended = await ingest(deps, conversation.id, items, cursorAfter(batches.last, target));
+    const appended = await ingest(deps, conversation.id, items, { ...cursorAfter(batches.last, target), after });
     totals.messages += appended.messages.length;
     totals.entries += appended.entries;
     totals.duplicates += appended.duplicates;
@@ -107,12 +108,26 @@ export async function importTranscript(
     unindexed = 0;
   };
 
-  for await (const { line, read } of lines) {
-    const isFull = batches.add(line, read);
-    onProgress(line.position, totals.messages);
-    if (isFull) await write(batches.take());
+  // While a batch is written, the next one is read and encoded.
+  let writing = Promise.resolve();
+  const writeNext = async (): Promise<void> => {
+    const before = writing;
+    writing = write(batches.take(), before);
+    writing.catch(() => undefined); // Whoever waits for it gets the error.
+    await before;
+  };
+  try {
+    for await (const { line, read } of lines) {
+      const isFull = batches.add(line, read);
+      onProgress(line.position, totals.messages);
+      if (isFull) await writeNext();
+      else if (line.position % linesPerTurn === 0) await nextTurn();
+    }
+    await writeNext();
+    await writing;
+  } finally {
+    await Promise.allSettled([writing]);
   }
-  await write(batches.take());
   if (totals.messages > 0) await store.index(rowsPerIndexing);
   const titledAs = await titled(store, conversation, reader.session().title);
   return { conversation: titledAs, ...totals, differing, malformed: batches.malformed };
@@ -249,6 +264,8 @@ export async function* resumed<T>(taken: readonly T[], rest: AsyncIterator<T>): 
 }
 
 const linesPerBatch = 256;
+/** How many lines are read before others get a turn. */
+const linesPerTurn = 32;
 const charactersPerBatch = 4_000_000;
 
 /** Collects lines. The first batch waits until its session is known. */

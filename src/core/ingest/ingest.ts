@@ -1,6 +1,7 @@
 /** Ingest: stores a host's messages, once per key, with their large content in files. */
 
 import { messageToStore, storableKey, type HostMessage, type Incoming } from "../messages/codec.ts";
+import { nextTurn } from "../base/deadline.ts";
 import { jsonText } from "../base/json.ts";
 import { findLarge, moveOut, restoreIfWhole, type MoveOptions } from "./large-content.ts";
 import type { Appendable, Appended, AppendOptions, Store } from "../model/store.ts";
@@ -14,19 +15,28 @@ export interface IngestDeps {
   readonly explore?: MoveOptions["explore"];
 }
 
+export interface IngestOptions extends AppendOptions {
+  /** What is appended before; it is waited for when everything is encoded. If it fails, nothing is appended. */
+  readonly after?: Promise<unknown>;
+}
+
+/** How many messages are encoded before others get a turn: answers of a server, signals, timers. */
+const itemsPerTurn = 32;
+
 /** Moves large content out to files, then appends. Idempotent by key and content, so a crash in between is harmless. */
 export async function ingest(
   deps: IngestDeps,
   conversation: ConversationId,
   items: readonly Incoming[],
-  options: AppendOptions = {},
+  { after, ...options }: IngestOptions = {},
 ): Promise<Appended> {
   const { store, explore } = deps;
   const thresholdTokens = deps.settings?.largeFileTokenThreshold ?? settings.largeFileTokenThreshold.default;
   const large = new Map(items.flatMap((item) => withLarge(item, thresholdTokens)));
   const stored = await readIntact(store, conversation, [...large.keys()].map(keyOf));
   const encoded: Appendable[] = [];
-  for (const item of items) {
+  for (const [at, item] of items.entries()) {
+    if (at % itemsPerTurn === itemsPerTurn - 1) await nextTurn();
     const before = stored.get(keyOf(item));
     const pieces = large.get(item);
     if (item.kind === "entry") encoded.push(item);
@@ -34,6 +44,7 @@ export async function ingest(
     else if (before !== undefined) encoded.push(toAppendable(before));
     else encoded.push(await moveOut(item, pieces, { store, conversation, ...(explore && { explore }) }));
   }
+  await after;
   const appended = await store.append(conversation, encoded, options);
   // The store compares texts; where content was moved, then or now, the texts are references.
   const doubtful = new Map([...stored, ...(await readKeys(store, conversation, appended.differing))]);

@@ -219,9 +219,12 @@ export interface UsageTotals {
 export interface CallBounds {
   /** Of embedding calls for one of these, of all others otherwise. */
   readonly callsMax: number;
-  /** Calls between then and now count against the maximum; those dated later, by a clock that was ahead, do not. */
+  /**
+   * Calls since then count against the maximum. A date up to two minutes ahead is another machine's, or of a call that
+   * overtook this one on its way to the store; one dated later, by a clock that was wrong, does not count.
+   */
   readonly windowSince: Timestamp;
-  /** A credential rejected between then and now is not tried again; null to try anyway. */
+  /** A credential rejected since then, with the same allowance, is not tried again; null to try anyway. */
   readonly breakerSince: Timestamp | null;
 }
 

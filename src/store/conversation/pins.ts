@@ -7,7 +7,7 @@ import { messageIdOf, pinOrigins, pinStates } from "../../core/model/types.ts";
 import type { Conversation, ConversationId, MessageId, NewPin, Pin } from "../../core/model/types.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { asConversation, asMessage, time, wordOf } from "../rows.ts";
-import { all, count, int, sql, statement, text, type ReadScript, type Row, type Script } from "../script.ts";
+import { all, atOnce, count, int, sql, statement, text, type ReadScript, type Row, type Script } from "../script.ts";
 import { isPending } from "../search/sources.ts";
 import { mustHave, reads, rowsMax } from "./reads.ts";
 
@@ -27,14 +27,14 @@ export const toPin = (row: Row): Pin => ({
 
 /** A carried pin has no message in its own conversation, so nothing there can have set it aside. */
 export const pins: ReadScript<"pins"> = function* (id, { inForce = false, limit } = {}) {
-  const found = yield* all(
+  const wanted = all(
     sql`SELECT p.* FROM pins p
           LEFT JOIN messages m ON m.message_id = p.message_id AND m.conversation_id = p.conversation_id
         WHERE p.conversation_id = ${id} AND (${Number(inForce)} = 0 OR (p.state = 'pinned' AND m.aside IS NULL))
         ORDER BY p.said_at DESC, p.message_id DESC LIMIT ${rowsMax(limit)}`,
     toPin,
   );
-  if (found.length === 0) yield* mustHave(id);
+  const [found] = yield* atOnce([wanted, mustHave(id)]);
   return found;
 };
 

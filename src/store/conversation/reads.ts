@@ -85,8 +85,8 @@ export const reads = {
       const rows = yield [
         range === null
           ? sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM numbers_in(${selection.ids}))`
-          : sql`SELECT message_id, conversation_id, seq, role, content, token_count, created_at, message_key, parent_key,
-                       envelope, entry, aside, moved, checksum
+          : sql`SELECT message_id, role, content, token_count, created_at, message_key, parent_key, envelope, entry, aside,
+                       moved, checksum
                 FROM messages WHERE message_id BETWEEN ${range.first} AND ${range.last}`,
         partsOf(selection.ids, range),
       ];

@@ -3,22 +3,26 @@
 import { checkAmount, LcmError } from "../../core/base/errors.ts";
 import { tokensMax } from "../../core/model/types.ts";
 import type { OpenBreaker } from "../../core/model/store.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import { timeAfter, type Timestamp } from "../../core/base/time.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { toOpenBreaker } from "../rows.ts";
 import { count, first, sql, type Script, type WriteScripts } from "../script.ts";
+
+/** Reading the time, then waiting for another call's lock, may take as long as the longest wait for a lock. */
+const aheadMs = 2 * 60_000;
 
 export const modelCalls = {
   /** A refused call leaves no row. */
   *beginCall(deps, call, bounds) {
     const { windowSince, breakerSince } = bounds;
     const now = deps.now();
-    const breaker = breakerSince === null ? null : yield* breakerOf(call.provider, breakerSince, now);
+    const until = timeAfter(now, aheadMs);
+    const breaker = breakerSince === null ? null : yield* breakerOf(call.provider, breakerSince, until);
     if (breaker !== null) {
       const message = `${call.provider} rejected the credential at ${breaker.at} (${breaker.model}); it is not called again yet`;
       return { kind: "refused", refusal: "breaker", message };
     }
-    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at BETWEEN ${windowSince} AND ${now}
+    const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at BETWEEN ${windowSince} AND ${until}
                                     AND CASE WHEN purpose = 'embed' THEN 1 ELSE 0 END = ${Number(call.purpose === "embed")}`);
     if (made >= bounds.callsMax) {
       const calls = call.purpose === "embed" ? "calls of embedding models" : "model calls";
@@ -56,9 +60,9 @@ export const modelCalls = {
 } satisfies WriteScripts;
 
 /** Decided by the newest call that shows whether the provider accepts the credential; a time-out or rate limit does not. */
-const breakerOf = (provider: string, since: Timestamp, now: Timestamp): Script<OpenBreaker | null> =>
+const breakerOf = (provider: string, since: Timestamp, until: Timestamp): Script<OpenBreaker | null> =>
   first(
     sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result IN ('ok', 'auth')
-          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at BETWEEN ${since} AND ${now}`,
+          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at BETWEEN ${since} AND ${until}`,
     toOpenBreaker,
   );

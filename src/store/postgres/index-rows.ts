@@ -27,13 +27,21 @@ export function codeOf(id: number): string {
 /** The key of the table row that a word has for itself. */
 export const ownKey = (word: string): string => `=${word}`;
 
-/** The key of what begins like this word, or of the words that begin with this. A single letter does not say all of it. */
+const sharedLetters = 3;
+
+/** The key of what begins like this word, or of the words that begin with this, unless it is too short to say all of it. */
 export function sharedKey(word: string): string {
   const first = word.codePointAt(0) ?? 0;
   // Other scripts have many letters.
   if (first > 127) return String.fromCodePoint(first & ~63);
-  return word.charCodeAt(1) < 128 ? word.slice(0, 2) : word.charAt(0);
+  let length = 1;
+  while (length < sharedLetters && word.charCodeAt(length) < 128) length += 1;
+  return word.slice(0, length);
 }
+
+/** Whether words with this beginning have several keys, which all begin with it. */
+export const hasManyKeys = (beginning: string): boolean =>
+  beginning.length < sharedLetters && sharedKey(beginning) === beginning;
 
 /** From this many rows on, a word has a table row of its own. */
 const frequentMin = 64;
@@ -71,34 +79,52 @@ export function addEntries(corpus: CorpusName, entries: readonly Entry[]) {
 
 /** What the rows of one block add to each key. */
 function keysOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
-  const found = new Map<string, { codes: string; last: number }>();
-  const add = (word: string, id: number, code: string): void => {
-    const known = found.get(word);
-    if (known === undefined) found.set(word, { codes: code, last: id });
-    else if (known.last !== id) {
-      known.codes += code;
-      known.last = id;
-    }
-  };
-  for (const { id, terms } of entries) {
-    const code = codeOf(id);
-    const [, ...words] = terms.split(" ");
-    for (const word of words) add(word, id, code);
-    add("", id, code);
-  }
-  const keys = new Map<string, string>();
-  const shared = new Map<string, string[]>();
-  for (const [word, { codes }] of found) {
-    if (word === "" || codes.length >= 2 * frequentMin) keys.set(ownKey(word), codes);
+  const keys = new Map<string, string>([[ownKey(""), entries.map(({ id }) => codeOf(id)).join("")]]);
+  const shared = new Map<string, string>();
+  for (const [word, codes] of codesOf(entries)) {
+    if (codes.length >= 2 * frequentMin) keys.set(ownKey(word), codes);
     else {
       const key = sharedKey(word);
-      const lines = shared.get(key);
-      if (lines === undefined) shared.set(key, [`\n${word} ${codes}`]);
-      else lines.push(`\n${word} ${codes}`);
+      shared.set(key, `${shared.get(key) ?? ""}\n${word} ${codes}`);
     }
   }
-  for (const [key, lines] of shared) keys.set(key, lines.join(""));
+  for (const [key, lines] of shared) keys.set(key, lines);
   return keys;
+}
+
+/**
+ * Each word with the places of the rows that have it. A row has a hundred words, so this is most of the work of adding
+ * one: places are lists in one array, in which each points to the one before it of the same word.
+ */
+function* codesOf(entries: readonly Entry[]): Generator<readonly [string, string]> {
+  const numbers = new Map<string, number>();
+  const newest: number[] = [];
+  const rows: number[] = [];
+  const before: number[] = [];
+  for (const [row, { terms }] of entries.entries()) {
+    // The first term is that of the conversation.
+    for (let from = terms.indexOf(" ") + 1; from > 0;) {
+      const to = terms.indexOf(" ", from);
+      const word = to === -1 ? terms.slice(from) : terms.slice(from, to);
+      from = to + 1;
+      if (word === "") continue;
+      let number = numbers.get(word);
+      if (number === undefined) {
+        number = newest.push(-1) - 1;
+        numbers.set(word, number);
+      }
+      const last = newest[number] ?? -1;
+      if (last >= 0 && rows[last] === row) continue;
+      newest[number] = rows.push(row) - 1;
+      before.push(last);
+    }
+  }
+  const codes = entries.map(({ id }) => codeOf(id));
+  for (const [word, number] of numbers) {
+    let found = "";
+    for (let at = newest[number] ?? -1; at >= 0; at = before[at] ?? -1) found = `${codes[rows[at] ?? 0]}${found}`;
+    yield [word, found];
+  }
 }
 
 const valueOf = new Map(memberDigits.split("").map((digit, value) => [digit.charCodeAt(0), value]));

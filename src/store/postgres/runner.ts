@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Row, Script } from "../script.ts";
+import { Apart, together, type Asked, type Row, type Script } from "../script.ts";
 import {
   commitUnknown,
   isLost,
@@ -50,7 +50,7 @@ export function createRunner({
 }: RunnerOptions): Runner {
   // PgBouncer hands a connection from one transaction to the next, so nothing is set for longer than one.
   // A plan that was made while a table was small is kept: every table is read by an index, however small.
-  const path = `SET LOCAL search_path = ${schema}, pg_catalog; SET LOCAL enable_seqscan = off`;
+  const path = `SET LOCAL search_path = ${schema}, pg_catalog; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan`;
   const reading = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${path}`;
   const writing = `BEGIN; ${path}; SET LOCAL lock_timeout = ${lockTimeoutMs}`;
   const inOrder = createOrder();
@@ -129,7 +129,7 @@ async function runOnce<T>(pool: Pool, { script, isRead = false, onEnd, ...start 
   let broken = false;
   try {
     let step = script.next();
-    while (step.done !== true) step = script.next(await flow.ask(toQueries(step.value)));
+    while (step.done !== true) step = script.next(await flow.ask(step.value));
     if (isRead) {
       await flow.finish();
       return { kind: "done", value: step.value };
@@ -180,11 +180,14 @@ function createFlow(client: Client, { begin, schema }: Pick<Transaction<unknown>
   };
   return {
     roundTrips: (): number => roundTrips,
-    async ask(queries: readonly Query[]): Promise<readonly Row[]> {
+    async ask(asked: Asked): Promise<readonly Row[]> {
+      const queries = asked instanceof Apart ? asked.statements.flatMap(toQueries) : toQueries(asked);
       const answers = queries.map((query) => ({ answer: send(query), isNeeded: query.answers }));
-      const needed = answers.filter(({ isNeeded }) => isNeeded);
-      const results = await Promise.all(needed.map(async ({ answer }) => (await answer).rows as readonly Row[]));
-      if (needed.length > 0) answered(results);
+      const results = await Promise.all(
+        answers.map(async ({ answer, isNeeded }) => (isNeeded ? ((await answer).rows as readonly Row[]) : [])),
+      );
+      if (answers.some(({ isNeeded }) => isNeeded)) answered(results);
+      if (asked instanceof Apart) return together(results);
       return results.length === 1 ? (results[0] ?? []) : results.flat();
     },
     /** Known before the commit is sent, in case its answer never comes; null for a read. */

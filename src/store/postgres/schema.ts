@@ -11,7 +11,7 @@ import { memberDigits } from "./index-rows.ts";
 import { termsVersion } from "../search/tokenize.ts";
 import { rowSecurity } from "./row-security.ts";
 
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /** A step from one version to the next. It must not rewrite a table or scan one: readers wait while it runs. */
 export interface Upgrade {
@@ -19,7 +19,16 @@ export interface Upgrade {
   readonly statements: readonly string[];
 }
 
-export const upgrades: readonly Upgrade[] = [];
+export const upgrades: readonly Upgrade[] = [
+  // Words that begin with three letters alike share a row, where it was two: rows are indexed again.
+  {
+    to: 2,
+    statements: [
+      "UPDATE search_progress SET version = 0",
+      "CREATE INDEX IF NOT EXISTS conversations_hidden_idx ON conversations (conversation_id) WHERE hidden = 1",
+    ],
+  },
+];
 
 const conversationKey = "FOREIGN KEY (conversation_id) REFERENCES conversations ON DELETE RESTRICT";
 const messageKey = "FOREIGN KEY (message_id, conversation_id) REFERENCES messages ON DELETE RESTRICT";
@@ -156,6 +165,7 @@ const columns = {
 const indexes = [
   "conversations_session_id_idx ON conversations (session_id, active)",
   "conversations_session_key_idx ON conversations (session_key, conversation_id)",
+  "conversations_hidden_idx ON conversations (conversation_id) WHERE hidden = 1",
   "conversations_unindexed_idx ON conversations (conversation_id) WHERE unindexed = 1",
   "messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL",
   "summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'",

@@ -3,21 +3,53 @@
  * the text decides.
  */
 
-import { statement, text, type Row, type Script } from "../script.ts";
-import { pendingConversations, type Match, type SearchIndex } from "../search/indexing.ts";
+import { one, sql, statement, text, type Row, type Script } from "../script.ts";
+import { pendingConversations, type Match, type Probed, type SearchIndex } from "../search/indexing.ts";
 import type { Term } from "../search/query.ts";
-import type { CorpusName } from "../search/sources.ts";
+import { countEverything, type CorpusName, type Everything } from "../search/sources.ts";
 import { termsVersion } from "../search/tokenize.ts";
-import { rowsPerBlock } from "./index-rows.ts";
+import { hasManyKeys, rowsPerBlock } from "./index-rows.ts";
 import { tryLock } from "./locks.ts";
-import { createWordRows, everything, lookUpBeginning, sorted, inOrder, type Ids, type WordRows } from "./word-rows.ts";
+import {
+  createWordRows,
+  everything,
+  lookUpBeginning,
+  sampleBlocks,
+  sorted,
+  inOrder,
+  type Ids,
+  type WordRows,
+} from "./word-rows.ts";
 
 const highest = Number.MAX_SAFE_INTEGER;
 
+const fewConversations = 1_000;
+const figuresAgeMs = 10_000;
+
+/** Many conversations are not counted again for every search: how many rows they have only says how rare a word is. */
+export function rememberEverything(nowMs: () => number): () => Script<Everything> {
+  let counted: { readonly figures: Everything; readonly atMs: number } | null = null;
+  return function* () {
+    if (counted !== null && nowMs() - counted.atMs < figuresAgeMs) {
+      const hidden = sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`;
+      return { ...counted.figures, hidden: yield* one(hidden, (row) => text(row, "ids")) };
+    }
+    const figures = yield* countEverything();
+    counted = figures.conversations < fewConversations ? null : { figures, atMs: nowMs() };
+    return figures;
+  };
+}
+
 /** For one search, of which it remembers what it has read; or for indexing. */
-export function createSearchIndex(schema: string): SearchIndex {
+export function createSearchIndex(schema: string, countAll = countEverything): SearchIndex {
   const words = createWordRows();
+  let conversations = 0;
   const index: SearchIndex = {
+    *everything() {
+      const counted = yield* countAll();
+      ({ conversations } = counted);
+      return counted;
+    },
     expect: (corpora, terms, among) => expectAll(words, corpora, terms, among),
     holding: (corpus, match) => idsOf(words, corpus, match),
     *newest(corpus, match, most, below = highest) {
@@ -29,15 +61,23 @@ export function createSearchIndex(schema: string): SearchIndex {
         found.push(yield* words.newest({ corpus, word, among: match.conversations }, most, below));
       return anyOf(found).slice(0, most);
     },
-    *probe(corpus, terms, most) {
+    *probe(corpus, terms, most, isSample) {
+      if (isSample && conversations > sampleBlocks) {
+        const sampled = yield* words.sample(corpus, terms.flatMap(wholeWords));
+        const inRow = (row: readonly string[]): Ids => together(row.map((word) => sampled.get(word) ?? []));
+        return terms.map((term) => ({ ids: anyOf(term.alternatives.map(inRow)).slice(0, most), isCut: true }));
+      }
       yield* expectAll(words, [corpus], terms, []);
-      const found: Ids[] = [];
-      for (const term of terms)
-        found.push(yield* index.newest(corpus, { conversations: [], all: [term], any: [] }, most));
+      const found: Probed[] = [];
+      for (const term of terms) {
+        const ids = yield* index.newest(corpus, { conversations: [], all: [term], any: [] }, most);
+        found.push({ ids, isCut: ids.length === most });
+      }
       return found;
     },
     *vocabulary(prefix, most) {
-      const rows = yield lookUpBeginning("messages", prefix, { ...everything, limit: blocksOfVocabulary });
+      const limit = sampleBlocks * (hasManyKeys(prefix) ? keysPerBeginning : 1);
+      const rows = yield lookUpBeginning("messages", prefix, { ...everything, limit });
       const begun = new Set(rows.flatMap((row) => wordsIn(row, prefix).map(({ word }) => word)));
       return [...begun].sort().slice(0, most);
     },
@@ -53,7 +93,8 @@ export function createSearchIndex(schema: string): SearchIndex {
   return index;
 }
 
-const blocksOfVocabulary = 512;
+/** How many keys of a block begin with the same letters, if these are too few for a key. */
+const keysPerBeginning = 24;
 
 function* expectAll(
   words: WordRows,

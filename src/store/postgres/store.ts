@@ -13,6 +13,7 @@ import { offer, reads, rowSteps, writes } from "../operations.ts";
 import { noLeftovers, sql, type ScriptDeps } from "../script.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
+import type { SearchIndex } from "../search/indexing.ts";
 import { search } from "../search/search.ts";
 import {
   fileContent,
@@ -31,7 +32,7 @@ import { migrate } from "./migrate.ts";
 import { openPool } from "./pool.ts";
 import { createRunner, type Runner } from "./runner.ts";
 import { schemaVersion } from "./schema.ts";
-import { createSearchIndex } from "./search-index.ts";
+import { createSearchIndex, rememberEverything } from "./search-index.ts";
 import { createWholeDatabase } from "./whole-database.ts";
 
 export interface PostgresOptions {
@@ -97,6 +98,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   if (options.housekeeping === false) housekeeper.stop();
   const deps: ScriptDeps = { now, hex16, leftovers: noLeftovers };
   const { read } = runner;
+  const everything = rememberEverything(() => performance.now());
   const write: typeof runner.write = async (lock, script) => {
     const written = await runner.write(lock, script);
     housekeeper.wake();
@@ -121,7 +123,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       await runner.settled();
       return await housekeeper.index(rowsMax);
     },
-    search: async (request, limits = {}) => await searchStore(files, address.schema, request, limits),
+    search: async (request, limits = {}) =>
+      await searchStore(files, () => createSearchIndex(address.schema, everything), request, limits),
     fileContent: async (id) => await fileContent(files, id),
     fileLines: async (id, range) => await fileLines(files, id, range),
     filePath: async (id) => await filePath(files, id),
@@ -149,14 +152,14 @@ const tableBytes = sql`SELECT sum(pg_total_relation_size(coalesce(part.relid, na
 
 async function searchStore(
   files: StoredFiles,
-  schema: string,
+  createIndex: () => SearchIndex,
   request: SearchRequest,
   limits: SearchLimits,
 ): Promise<SearchResult> {
   throwIfCancelled(limits.signal);
   const nowMs = (): number => performance.now();
   const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
-  if (request.scope !== "files") return await files.read(() => search(createSearchIndex(schema), request, deadline));
+  if (request.scope !== "files") return await files.read(() => search(createIndex(), request, deadline));
   const candidates = await files.read(() => filesToSearch(request));
   return await searchFiles(request, deadline, candidates, (file) => files.content.read(file));
 }

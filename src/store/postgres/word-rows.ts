@@ -6,7 +6,7 @@
 import { int, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { CorpusName } from "../search/sources.ts";
 import { numbersPerConversation } from "../../core/model/types.ts";
-import { blockOf, idsIn, ownKey, rowsPerBlock, sharedKey } from "./index-rows.ts";
+import { blockOf, hasManyKeys, idsIn, ownKey, rowsPerBlock, sharedKey } from "./index-rows.ts";
 
 export type Ids = readonly number[];
 
@@ -20,6 +20,8 @@ interface Known {
 export interface WordRows {
   /** Reads these words now, so that nobody waits for each of them. */
   expect(corpus: CorpusName, words: readonly string[], among: readonly number[]): Script<void>;
+  /** The ids of each word in the newest blocks. */
+  sample(corpus: CorpusName, words: readonly string[]): Script<ReadonlyMap<string, Ids>>;
   /** The highest ids of a word below a given one. */
   newest(wanted: Wanted, most: number, below: number): Script<Ids>;
   /** All ids of each word. */
@@ -47,6 +49,11 @@ export function createWordRows(): WordRows {
     [...new Set(words)].filter((word) => !memory.has(keyOf({ corpus, word, among })));
   const rows: WordRows = {
     expect: (corpus, words, among) => read(corpus, unknown(corpus, words, among), { ...firstPage, among }),
+    *sample(corpus, words) {
+      const wanted = [...new Set(words)];
+      const found = Map.groupBy(yield lookUp(corpus, wanted, samplePage), (row) => int(row, "at"));
+      return new Map(wanted.map((word, at) => [word, inOrder(found.get(at) ?? [])]));
+    },
     *newest(wanted, most, below) {
       yield* rows.expect(wanted.corpus, [wanted.word], wanted.among);
       let found: number[] = [];
@@ -77,6 +84,8 @@ interface Page {
   readonly before: Place;
   readonly limit: number;
   readonly among: readonly number[];
+  /** How many rows that words share are looked through for each word; all that are needed, if not given. */
+  readonly looked?: number;
 }
 
 /** How many blocks are read at a time. A word that is everywhere needs one, a rare word needs all. */
@@ -84,6 +93,10 @@ const blocksPerRead = 64;
 const end = [2 ** 28, 0] as const;
 const firstPage: Page = { before: end, limit: blocksPerRead, among: [] };
 export const everything: Page = { before: end, limit: Number.MAX_SAFE_INTEGER, among: [] };
+
+/** In a database of many conversations, a rare word is in few of the blocks, and most of them would be looked through. */
+export const sampleBlocks = 128;
+const samplePage: Page = { ...firstPage, looked: sampleBlocks };
 
 /** The condition and the end of a statement that reads a page. */
 function pageOf(corpus: CorpusName, { before, limit, among }: Page) {
@@ -101,20 +114,32 @@ function pageOf(corpus: CorpusName, { before, limit, among }: Page) {
  */
 function lookUp(corpus: CorpusName, words: readonly string[], page: Page): readonly Statement[] {
   const { words: isInPage, values } = pageOf(corpus, page);
-  const select = (lists: readonly string[], given: string, codes: string, isWord = "key = word.key"): Statement =>
+  const select = (lists: readonly string[], given: string, found: string, more: readonly number[] = []): Statement =>
     statement(
-      `SELECT ${lists.length - 1} AS part, word.n - 1 AS at, found.* FROM ${given} CROSS JOIN LATERAL (
-        SELECT conversation_id, block, ${codes} AS codes FROM search_blocks WHERE ${isWord} ${isInPage}) AS found`,
-      [...lists, ...values],
+      `SELECT ${lists.length - 1} AS part, word.n - 1 AS at, found.* FROM ${given} CROSS JOIN LATERAL (${found}) AS found`,
+      [...lists, ...more, ...values],
     );
   const listed = "string_to_table(?, chr(9))";
   const cut = `(SELECT string_agg(split_part(piece, chr(10), 1), '')
     FROM string_to_table(entries, word.line) WITH ORDINALITY AS cut (piece, n) WHERE n > 1)`;
   const shared = `ROWS FROM (${listed}, ${listed}) WITH ORDINALITY AS word (key, line, n)`;
   const [keys, lines] = [words.map(sharedKey), words.map((word) => `\n${word} `)];
+  const shown = "SELECT conversation_id, block,";
+  const isOf = `key = word.key AND corpus = '${corpus.charAt(0)}'`;
+  const newest = `(SELECT * FROM search_blocks WHERE ${isOf} ORDER BY conversation_id DESC, block DESC LIMIT ?) AS search_blocks`;
+  const from = page.looked === undefined ? "search_blocks" : newest;
   return [
-    select([words.map(ownKey).join("\t")], `${listed} WITH ORDINALITY AS word (key, n)`, "entries"),
-    select([keys.join("\t"), lines.join("\t")], shared, cut, "key = word.key AND strpos(entries, word.line) > 0"),
+    select(
+      [words.map(ownKey).join("\t")],
+      `${listed} WITH ORDINALITY AS word (key, n)`,
+      `${shown} entries AS codes FROM search_blocks WHERE key = word.key ${isInPage}`,
+    ),
+    select(
+      [keys.join("\t"), lines.join("\t")],
+      shared,
+      `${shown} ${cut} AS codes FROM ${from} WHERE key = word.key AND strpos(entries, word.line) > 0 ${isInPage}`,
+      page.looked === undefined ? [] : [page.looked],
+    ),
   ];
 }
 
@@ -129,7 +154,7 @@ export function lookUpBeginning(corpus: CorpusName, beginning: string, page: Pag
     );
   const range = "key >= ? AND key < ?";
   const after = `${beginning}\u{10ffff}`;
-  const isShort = beginning.length === 1 && beginning < "\u{80}";
+  const isShort = hasManyKeys(beginning);
   const keys = isShort ? [beginning, after] : [sharedKey(beginning)];
   return [
     select(0, range, [ownKey(beginning), ownKey(after)]),

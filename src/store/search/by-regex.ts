@@ -1,26 +1,25 @@
 /** Searches messages and summaries by regular expression: reads every row, the latest conversation first. */
 
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
-import { isLate, timeoutMsOf, type Deadline } from "./limits.ts";
+import { isLate, runUntil, timeoutMsOf, type Deadline } from "./limits.ts";
 import { later } from "./read-candidates.ts";
 import type { TextRange } from "./rank.ts";
 import { compilePattern, type Pattern } from "./regex.ts";
-import { runUntil } from "./run-until.ts";
 import {
   byRecency,
   messages,
   openScope,
   recalledLast,
-  rowsIn,
   rowsNeeded,
   searchedText,
-  takeSpans,
   toResult,
   toSearchHit,
   toSearchedRow,
 } from "./sources.ts";
-import type { Corpus, Scope, SearchedRow, Span } from "./sources.ts";
+import type { Corpus, Scope, SearchedRow } from "./sources.ts";
+import { rowsIn, takeSpans, type Span } from "./spans.ts";
 import { int, type Row, type Script } from "../script.ts";
+import { numbersPerConversation } from "../../core/model/types.ts";
 
 export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);
@@ -78,7 +77,7 @@ const nextChunk = (rows: number, tookMs: number): number =>
 function* scanRows(
   corpus: Corpus,
   filter: Scope["filter"],
-  { regex, like }: Pattern,
+  pattern: Pattern,
   { limit, deadline, isOldest }: { readonly limit: number; readonly deadline: Deadline; readonly isOldest: boolean },
 ): Script<Scan> {
   const turned = <T>(list: readonly T[]): T[] => (isOldest ? [...list] : list.toReversed());
@@ -97,11 +96,11 @@ function* scanRows(
       if ((next[0]?.latest ?? "") <= since) return { hits, scanned: rows, rows, endedLate: false };
     }
     const startedMs = deadline.nowMs();
-    const chunk = turned(inOrderOf(turned(next), yield corpus.spanned(next, { ...filter, since }, like)));
+    const chunk = turned(inOrderOf(turned(next), yield corpus.spanned(next, { ...filter, since }, pattern)));
     const tookMs = deadline.nowMs() - startedMs;
     quickestMs = Math.min(quickestMs, tookMs);
     chunkRows = nextChunk(chunkRows, tookMs - quickestMs);
-    const tested = testRows(chunk, regex, deadline);
+    const tested = testRows(chunk, pattern.regex, deadline);
     untested = tested.untested;
     hits = inOrder([...hits, ...tested.hits], isOldest).slice(0, limit + 1);
     const last = hits[limit]?.row;
@@ -114,11 +113,21 @@ function* scanRows(
   return { hits, scanned: rows - left, rows, endedLate: left > 0 };
 }
 
-/** Rows in the order of their spans, oldest first. A conversation has one span at most. */
+/**
+ * Rows in the order of their spans, oldest first. A conversation has one span at most. SQLite returns them so, and sorting
+ * each chunk again would cost as much as a twentieth of the search.
+ */
 function inOrderOf(spans: readonly Span[], rows: readonly Row[]): readonly Row[] {
   const places = new Map(spans.map(({ conversation }, place) => [conversation, place]));
-  const placeOf = (row: Row): number => places.get(int(row, "conversation_id")) ?? 0;
-  return rows.toSorted((one, other) => placeOf(one) - placeOf(other) || int(one, "id") - int(other, "id"));
+  const placeOf = (row: Row): number =>
+    (places.get(int(row, "conversation_id")) ?? 0) * numbersPerConversation + (int(row, "id") % numbersPerConversation);
+  let before = 0;
+  for (const row of rows) {
+    const place = placeOf(row);
+    if (place < before) return rows.toSorted((one, other) => placeOf(one) - placeOf(other));
+    before = place;
+  }
+  return rows;
 }
 
 /** Matches each row, until time is up. */

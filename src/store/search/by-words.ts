@@ -12,7 +12,8 @@ import { parseWordings, replaceTerms, type Term, type Wordings } from "./query.t
 import { bestRange, createReader } from "./rank.ts";
 import { holds, type WordHits, type WordSearch } from "./read-candidates.ts";
 import { openScope, toResult, toSearchHit } from "./sources.ts";
-import type { Script } from "../script.ts";
+import { isIndexUsable } from "./indexing.ts";
+import { atOnce, type Script } from "../script.ts";
 
 export function* searchByWords(given: GivenSearch): Script<SearchResult> {
   const { request, deadline } = given;
@@ -44,12 +45,12 @@ interface Corrected extends WordHits {
 
 /** Searches, and searches again with other words for those of the pattern that are nowhere in reach. */
 function* findCorrected(given: GivenSearch, asked: Wordings): Script<Corrected> {
-  const scope = yield* openScope(given.request);
+  const [scope, isUsable] = yield* atOnce([openScope(given.request, given.index.everything), isIndexUsable()]);
   const { sort } = given.request;
   const find = (wanted: WordSearch): Script<WordHits> =>
     sort === "recency" || sort === "oldest" ? findByTime(wanted) : findBest(wanted);
   const searchFor = ({ united: query, each: wordings, terms }: Wordings): WordSearch => {
-    return { ...given, scope, query, wordings, terms, read: createReader(terms) };
+    return { ...given, isUsable, scope, query, wordings, terms, read: createReader(terms) };
   };
   const wanted = searchFor(asked);
   const first = yield* find(wanted);

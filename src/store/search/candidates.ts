@@ -4,7 +4,7 @@
  * from their text.
  */
 
-import type { Match, SearchIndex } from "./indexing.ts";
+import type { Match, Probed, SearchIndex } from "./indexing.ts";
 import type { Corpus, Scope } from "./sources.ts";
 import { weightOf } from "./rank.ts";
 import type { Script } from "../script.ts";
@@ -65,20 +65,20 @@ export function* lookUp(
   }
   const words = [...query.words, ...query.pieces];
   const isRestricted = scope.named.length + query.phrases.length > 0;
-  const probed = yield* index.probe(name, words, probeRows);
+  const probed = yield* index.probe(name, words, probeRows, isRestricted);
   if (isRestricted) yield* index.expect([name], words, scope.named);
-  const from = yield* rowsFrom(probed.flatMap((newest) => (newest.length < probeRows ? [] : newest.slice(-1))));
+  const from = yield* rowsFrom(probed.flatMap(({ ids, isCut }) => (isCut ? ids.slice(-1) : [])));
   const probes = words.map((term, at): Probe => {
-    const newest = probed[at] ?? [];
-    // A frequent word is taken to be as frequent in the other rows.
-    const rows = newest.length < probeRows ? newest.length : (probeRows * stored) / (from.shift() || stored);
-    return { term, newest, rows: Math.round(rows) };
+    const { ids, isCut } = probed[at] ?? nothingProbed;
+    // A word of which there are more is taken to be as frequent in the other rows.
+    const rows = isCut && ids.length > 0 ? (ids.length * stored) / (from.shift() || stored) : ids.length;
+    return { term, newest: ids, isCut, rows: Math.round(rows) };
   });
-  for (const { term, newest, rows } of probes.sort((one, other) => one.rows - other.rows)) {
+  for (const { term, newest, isCut, rows } of probes.sort((one, other) => one.rows - other.rows)) {
     const match = withTerms(required, term);
     // In one conversation, a word costs no more than the conversation has rows.
     const cost = Math.min(rows, scope.rows);
-    if (newest.length === 0 || (newest.length < probeRows && !isRestricted)) add(newest, rows, [term]);
+    if (!isCut && (newest.length === 0 || !isRestricted)) add(newest, rows, [term]);
     else if (cost <= left) {
       const ids = yield* index.holding(name, match);
       left -= Math.max(cost, ids.length);
@@ -103,9 +103,12 @@ interface LookUp {
   readonly postings: number;
 }
 
+const nothingProbed: Probed = { ids: [], isCut: false };
+
 interface Probe {
   readonly term: Term;
   readonly newest: readonly number[];
+  readonly isCut: boolean;
   /** About how many rows contain it, in all conversations. */
   readonly rows: number;
 }

@@ -4,7 +4,7 @@
  * rows past the watermark directly.
  */
 
-import { isPending, messages, summaries, type Corpus, type CorpusName } from "./sources.ts";
+import { isPending, messages, summaries, type Corpus, type CorpusName, type Everything } from "./sources.ts";
 import { count, first, int, sql, statement, text, type Row, type Script, type Statement } from "../script.ts";
 import type { Term } from "./query.ts";
 import { indexText, termsVersion } from "./tokenize.ts";
@@ -24,16 +24,33 @@ export interface SearchIndex {
   readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
   /** The highest ids of rows that match, below a given one, highest first. */
   readonly newest: (corpus: CorpusName, match: Match, most: number, below?: number) => Script<readonly number[]>;
-  /** The same of each of these terms, in all conversations. */
-  readonly probe: (corpus: CorpusName, terms: readonly Term[], most: number) => Script<readonly (readonly number[])[]>;
+  /**
+   * The newest rows of each of these terms, in all conversations. For a sample it is enough to look at the newest part of
+   * the index: it says how rare a word is, but not that it is nowhere.
+   */
+  readonly probe: (
+    corpus: CorpusName,
+    terms: readonly Term[],
+    most: number,
+    isSample: boolean,
+  ) => Script<readonly Probed[]>;
   /** Terms of messages that begin with this, in order, at most so many. */
   readonly vocabulary: (prefix: string, most: number) => Script<readonly string[]>;
+  /** Counts what there is, if not as `countEverything` does: figures may be old, but not which conversations are hidden. */
+  readonly everything?: () => Script<Everything>;
   /** Replaces the index by an empty one of the current version. */
   readonly reset: readonly Statement[];
   /** Returns the next conversation with rows to index, as `pendingConversations` does. */
   readonly pending: Statement;
   /** Rows are read and written a page at a time, so that a large batch needs no more memory than a small one. */
   readonly rowsPerPage: number;
+}
+
+export interface Probed {
+  /** Highest first. */
+  readonly ids: readonly number[];
+  /** Whether there may be others. */
+  readonly isCut: boolean;
 }
 
 /** Rows of any of these conversations (of all, if none is named) that contain all of some terms and any of others. */

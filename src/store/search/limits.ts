@@ -1,5 +1,6 @@
-/** The limits of every search: number of hits, width of snippets, deadline and cancellation. */
+/** The limits of every search: number of hits, width of snippets, deadline and cancellation; and stopping at the deadline. */
 
+import { createContext, Script, type Context } from "node:vm";
 import { LcmError } from "../../core/base/errors.ts";
 import type { SearchRequest } from "../../core/model/store.ts";
 
@@ -36,3 +37,43 @@ export function checkRequest({ limit, also = [], mode, scope }: SearchRequest): 
   if (!Number.isInteger(limit) || limit < 1 || limit > 200)
     throw new LcmError("invalid", `limit ${limit} is not a whole number from 1 to 200`);
 }
+
+// ── Stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The longest time that a timer takes. */
+const timeoutMsMax = 2 ** 31 - 1;
+
+const script = new Script("work()");
+let context: Context | null = null;
+
+/**
+ * Runs work that may never end by itself, such as a runaway regular expression. False if the deadline came first: then the
+ * work was stopped anywhere, and what it has noted until then stays.
+ */
+export function runUntil({ deadlineMs, nowMs }: Deadline, work: () => void): boolean {
+  const timeout = Math.min(timeoutMsMax, Math.ceil(deadlineMs - nowMs()));
+  if (timeout <= 0) return false;
+  context ??= createContext({});
+  context["work"] = work;
+  try {
+    script.runInContext(context, { timeout });
+    return true;
+  } catch (error) {
+    if (isTimeout(error)) return false;
+    if (error instanceof RangeError) throw tooLarge(error);
+    throw error;
+  } finally {
+    context["work"] = undefined; // What it refers to may be large.
+  }
+}
+
+/** Not an instance of our `Error`, because it comes from the other context. */
+const isTimeout = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+
+/** V8's stack for going back in a match is limited: alternatives in a repetition take some of it for every character. */
+const tooLarge = (cause: RangeError): LcmError =>
+  new LcmError("unavailable", "the regular expression needs too much memory for one of the texts", {
+    cause,
+    hint: String.raw`repeat a class instead of alternatives, such as [\s\S]* instead of (.|\s)*`,
+  });

@@ -46,6 +46,9 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
   );
   const none: readonly number[] = [];
   const known = new Map<string, readonly number[]>();
+  /** In which text each stem was found last. */
+  const seenIn = stems.map(() => 0);
+  let texts = 0;
   const numbersOf = (word: string): readonly number[] => {
     const stemmed = stem(word);
     const found = stems.flatMap((one, number) =>
@@ -62,16 +65,21 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
       readonly from: number;
       readonly to: number;
     }[] = [];
+    texts += 1;
     const visit = (word: string, from: number, to: number, place: number): void => {
       let found = known.get(word);
       if (found === undefined) known.set(word, (found = numbersOf(word)));
-      if (found !== none) spots.push({ place, stems: found, from, to });
+      if (found === none) return;
+      spots.push({ place, stems: found, from, to });
+      for (const number of found) seenIn[number] = texts;
     };
     const length = eachWord(text, visit, wanted);
 
     const counts = terms.map(() => 0);
     const matches: Match[] = [];
     for (const row of rows) {
+      // Most texts have few of the words, and hardly any has two of them written as one.
+      if (seenIn[row.stems[0] ?? -1] !== texts) continue;
       let count = 0;
       for (const [index, first] of spots.entries()) {
         const isHere = row.stems.every((wanted, at) => {
@@ -114,7 +122,14 @@ function wantedFor(stems: readonly string[]): Wanted {
       else for (const second of bothCases(wanted.charAt(1))) opens[first * 128 + second] = 1;
     }
   }
-  const beginnings = stems.map((wanted) => wanted.slice(0, -1));
+  // Words that begin with a longer one begin with the shorter one too: a word begins each compound of it.
+  const beginnings = stems
+    .map((wanted) => wanted.slice(0, -1))
+    .toSorted((one, other) => one.length - other.length)
+    .reduce<readonly string[]>(
+      (shorter, one) => (shorter.some((each) => one.startsWith(each)) ? shorter : [...shorter, one]),
+      [],
+    );
   const longest = beginnings.reduce((length, beginning) => Math.max(length, beginning.length), 0);
   const begins = (text: string, from: number): boolean => {
     const word = text.slice(from, from + longest).toLowerCase();

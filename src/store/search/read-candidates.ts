@@ -4,17 +4,20 @@
  */
 
 import type { SearchCaveat, SearchRequest } from "../../core/model/store.ts";
-import { isIndexUsable, type SearchIndex } from "./indexing.ts";
-import { byRecency, namedMax, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
+import type { SearchIndex } from "./indexing.ts";
+import { byRecency, namedMax, toSearchedRow } from "./sources.ts";
 import type { Corpus, Scope, SearchedRow } from "./sources.ts";
+import { rowsIn, takeSpans } from "./spans.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";
-import { all, type Script } from "../script.ts";
+import { all, atOnce, type Script } from "../script.ts";
 import { isLate, type Deadline } from "./limits.ts";
 import type { Query, Term } from "./query.ts";
 
 export interface WordSearch {
   readonly index: SearchIndex;
+  /** An index of another version has other terms: all rows are read instead. */
+  readonly isUsable: boolean;
   readonly request: SearchRequest;
   /** All wordings as one query, and each by itself, the pattern first. */
   readonly query: Query;
@@ -98,17 +101,12 @@ export function* collect(wanted: WordSearch, { pick, isMatch, enough }: Collecti
       .filter(({ corpus, id }) => scope.isNear[corpus](id))
       .map((row) => ({ row, reading: readRow(wanted, row) }))
       .filter(({ reading }) => isMatch(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
-  const isUsable = yield* isIndexUsable();
   const holding = new Map<Term, number>();
   const candidates: Candidate[] = [];
   let [ranked, looked, total, unindexed, isCut, endedLate] = [0, 0, 0, 0, false, false];
-  for (const corpus of scope.corpora) {
-    const search: CorpusSearch = { ...wanted, corpus, enough, keep };
-    const picked = isUsable ? yield* pick(corpus) : nothingPicked;
-    const indexed = yield* readPicked(search, picked);
-    const isByTime = wanted.request.sort === "recency";
-    const others = isByTime ? yield* readLater(search, picked, indexed) : none;
-    const tail = yield* readTail(search, isUsable ? "unindexed" : "all");
+  const searches = scope.corpora.map((corpus): CorpusSearch => ({ ...wanted, corpus, enough, keep }));
+  for (const found of yield* atOnce(searches.map((search) => collectFrom(search, pick)))) {
+    const { picked, indexed, others, tail } = found;
     for (const term of terms) {
       const inTail = tail.candidates.filter(({ reading }) => holds(wanted, reading, term)).length;
       holding.set(term, (holding.get(term) ?? 0) + (picked.holding.get(term) ?? 0) + inTail);
@@ -118,10 +116,24 @@ export function* collect(wanted: WordSearch, { pick, isMatch, enough }: Collecti
     looked += indexed.looked + others.looked;
     total += indexed.total + others.total;
     unindexed += tail.unread;
-    isCut ||= isByTime ? others.cutBelow > 0 : yield* isUnranked(corpus, indexed, scope);
+    isCut ||= found.isCut;
     endedLate ||= indexed.endedLate || others.endedLate;
   }
   return { candidates, holding, looked, total, endedLate, ranked, isCut, unindexed };
+}
+
+function* collectFrom(search: CorpusSearch, pick: Collecting["pick"]) {
+  const { corpus, isUsable, request, scope } = search;
+  const indexed = function* () {
+    const picked = isUsable ? yield* pick(corpus) : nothingPicked;
+    const rows = yield* readPicked(search, picked);
+    const isByTime = request.sort === "recency";
+    const others = isByTime ? yield* readLater(search, picked, rows) : none;
+    const isCut = isByTime ? others.cutBelow > 0 : yield* isUnranked(corpus, rows, scope);
+    return { picked, indexed: rows, others, isCut };
+  };
+  const [found, tail] = yield* atOnce([indexed(), readTail(search, isUsable ? "unindexed" : "all")]);
+  return { ...found, tail };
 }
 
 const nothingPicked: Picked = {

@@ -115,8 +115,11 @@ export function requiredLiteral(pattern: string): string | null {
 
 const longer = (one: string, other: string): string => (other.length > one.length ? other : one);
 
-/** The longest piece without s: ſ matches s when case is ignored, and lower case leaves it unchanged. */
-const withoutFolding = (literal: string): string => literal.toLowerCase().split("s").reduce(longer);
+/**
+ * The longest piece without s and k: ſ matches s and the Kelvin sign k when case is ignored, and what makes a text lower
+ * case may leave them unchanged.
+ */
+const withoutFolding = (literal: string): string => literal.toLowerCase().split(/[ks]/).reduce(longer);
 
 const literalMin = 3;
 const literalMax = 64;

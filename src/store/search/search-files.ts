@@ -9,11 +9,10 @@ import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../..
 import { excerpt } from "../../core/base/excerpt.ts";
 import { sharedFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
-import { runUntil } from "./run-until.ts";
 import { bestRange, createReader, ownScore, recencyBoosts, weightOf, type Reading, type TextRange } from "./rank.ts";
 import { toStoredFile } from "../rows.ts";
 import { all, count, sql, type Script } from "../script.ts";
-import { checkRequest, isLate, snippetWidth, timeoutMsOf, type Deadline } from "./limits.ts";
+import { checkRequest, isLate, runUntil, snippetWidth, timeoutMsOf, type Deadline } from "./limits.ts";
 import { parseQuery, type Term } from "./query.ts";
 
 /** Text files, newest first. Conversations that are named are searched even if hidden. */

@@ -7,7 +7,7 @@ import { postingsMax } from "./candidates.ts";
 import type { SearchIndex } from "./indexing.ts";
 import { checkRequest, type Deadline } from "./limits.ts";
 import { filesUnsearched } from "./search-files.ts";
-import type { Script } from "../script.ts";
+import { atOnce, type Script } from "../script.ts";
 
 export function* search(
   index: SearchIndex,
@@ -16,9 +16,9 @@ export function* search(
   postings = postingsMax,
 ): Script<SearchResult> {
   checkRequest(request);
-  const result = yield* request.mode === "regex"
-    ? searchByRegex(request, deadline)
-    : searchByWords({ index, request, deadline, postings });
-  const files = yield* filesUnsearched(request);
+  const [result, files] = yield* atOnce([
+    request.mode === "regex" ? searchByRegex(request, deadline) : searchByWords({ index, request, deadline, postings }),
+    filesUnsearched(request),
+  ]);
   return files === 0 ? result : { ...result, caveats: [...result.caveats, { kind: "files", files }] };
 }

@@ -9,19 +9,12 @@ import { callIdFields, toolNameFields } from "../../core/messages/dialects.ts";
 import { excerpt } from "../../core/base/excerpt.ts";
 import { snippetWidth } from "./limits.ts";
 import type { TextRange } from "./rank.ts";
+import type { Pattern } from "./regex.ts";
+import type { Span } from "./spans.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
 export type CorpusName = "messages" | "summaries";
-
-/** Some rows of a conversation: those numbered after `after`, up to `newest`. */
-export interface Span {
-  readonly conversation: number;
-  readonly after: number;
-  readonly newest: number;
-  /** None of them is later. */
-  readonly latest: string;
-}
 
 /** Sort before and after every time. */
 const earliest = "";
@@ -46,8 +39,9 @@ const isOwnResult = `EXISTS (SELECT 1 FROM message_parts AS call
         SELECT result.tool_call_id FROM message_parts AS result WHERE result.message_id = messages.message_id
         UNION ALL SELECT ${inEnvelope(callIdFields())}))`;
 
-/** Results of our own tools name ids, so most other rows need no lookup. */
-const namesIds = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${start}')`).join(" OR ");
+/** Results of our own tools name ids, so most other rows need no lookup, and those without `_` not even a closer look. */
+const named = ["sum_", "msg_", "file_"].map((start) => `instr(content, '${start}')`).join(" OR ");
+const namesIds = `instr(content, '_') AND (${named})`;
 
 const wordsOfMessage = "SELECT w.words FROM search_words AS w WHERE w.message_id = messages.message_id";
 
@@ -55,7 +49,7 @@ const messageColumns = `message_id AS id, conversation_id, seq, role, content, c
   json_word(envelope, '$.name') AS name,
   (${wordsOfMessage}) AS words,
   CASE WHEN role = 'tool' AND is_own_tool(${inEnvelope(toolNameFields())}) THEN TRUE
-    WHEN role IN ('tool', 'user') AND (${namesIds}) THEN ${isOwnResult} END AS is_recalled,
+    WHEN role IN ('tool', 'user') AND ${namesIds} THEN ${isOwnResult} END AS is_recalled,
   CASE WHEN role = 'assistant' AND instr(content, 'lcm_')
     THEN (SELECT json_group_array(json_array(part.text_length, CASE WHEN is_own_tool(part.tool_name) THEN 1 ELSE 0 END) ORDER BY part.ordinal)
       FROM message_parts AS part WHERE part.message_id = messages.message_id AND part.text_length IS NOT NULL)
@@ -149,7 +143,7 @@ function createCorpus(names: CorpusNames) {
     ORDER BY last_message_at DESC NULLS LAST, conversation_id DESC`;
   const [whole, unindexed] = [spans("0", "1 = 1"), spans(names.indexed, isPending)];
   const inSpans = `FROM pairs_in(?) AS span CROSS JOIN ${name} ON ${id} BETWEEN span.one AND span.other`;
-  const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND content LIKE ? ESCAPE '\\'`;
+  const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND may_match(content, ?, ?)`;
   const words = name === "messages" ? `|| coalesce('\n' || (${wordsOfMessage}), '')` : "";
   const toIndex = `SELECT ${id} AS id, content ${words} AS content ${inSpans}`;
   const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
@@ -186,14 +180,16 @@ function createCorpus(names: CorpusNames) {
       return name === "messages" ? found.flatMap((span) => between(span, filter)) : found;
     },
     /** In no certain order. */
-    spanned: (asked: readonly Span[], filter: Filter, like = "%") =>
-      statement(spanned, [spansOf(asked), ...allowing(filter), like]),
+    spanned: (asked: readonly Span[], filter: Filter, { like, literal }: Pick<Pattern, "like" | "literal"> = anyText) =>
+      statement(spanned, [spansOf(asked), ...allowing(filter), like, literal]),
     toIndex: (asked: Span) => statement(toIndex, [spansOf([asked])]),
     /** The conversation of a row that should be in the index; 0 for any other row. */
     indexedIn: (row: number) => count(statement(indexedIn, [row])),
     setIndexed: (conversation: number, upTo: number) => statement(setIndexed, [upTo, conversation]),
   };
 }
+
+const anyText = { like: "%", literal: "" };
 
 const toSpanOf = (row: Row): Span => ({
   conversation: int(row, "conversation_id"),
@@ -209,32 +205,6 @@ function between(span: Span, { afterId, beforeId }: Filter): readonly Span[] {
   const newest = Math.min(span.newest, beforeId - idIn(conversation, 0) - 1);
   return newest > after ? [{ ...span, after, newest }] : [];
 }
-
-/**
- * Takes spans of about this many rows off a list, whose last one is taken first: from its newest rows down, or from its
- * oldest up.
- */
-export function takeSpans(list: Span[], rowsMax: number, from: "newest" | "oldest" = "newest"): readonly Span[] {
-  const taken: Span[] = [];
-  for (let left = rowsMax; left > 0;) {
-    const span = list.pop();
-    if (span === undefined) break;
-    const rows = Math.min(left, span.newest - span.after);
-    const cut = from === "newest" ? span.newest - rows : span.after + rows;
-    const [older, newer] = [
-      { ...span, newest: cut },
-      { ...span, after: cut },
-    ];
-    taken.push(from === "newest" ? newer : older);
-    const rest = from === "newest" ? older : newer;
-    if (rest.newest > rest.after) list.push(rest);
-    left -= rows;
-  }
-  return taken;
-}
-
-export const rowsIn = (spans: readonly Span[]): number =>
-  spans.reduce((sum, { after, newest }) => sum + newest - after, 0);
 
 /** Messages from one id to another, both included, except notes. */
 export const messageRange = (from: number, to: number): Statement =>
@@ -294,25 +264,23 @@ const corporaOf: Readonly<Record<SearchRequest["scope"], readonly Corpus[]>> = {
   files: [],
 };
 
-export function* openScope({
-  scope,
-  conversations,
-  since = asTime(earliest),
-  before = asTime(latest),
-  around,
-  roles: wanted,
-  afterId = noId,
-  beforeId = everyId,
-}: SearchRequest): Script<Scope> {
+/** What all conversations contain together, and which of them are hidden, as JSON. */
+export interface Everything extends Readonly<Record<CorpusName, number>> {
+  readonly conversations: number;
+  readonly hidden: string;
+}
+
+export function* openScope(
+  request: SearchRequest,
+  everything: () => Script<Everything> = countEverything,
+): Script<Scope> {
+  const { scope, conversations, since = asTime(earliest), before = asTime(latest), around } = request;
+  const { roles: wanted, afterId = noId, beforeId = everyId } = request;
   const roles = wanted === undefined ? null : JSON.stringify(wanted);
   const isOfMessages = roles !== null || afterId !== noId || beforeId !== everyId;
   const corpora = corporaOf[scope].filter((corpus) => corpus === messages || !isOfMessages);
   const only = conversations === undefined ? null : JSON.stringify(conversations);
-  const { hidden: allHidden, ...stored } = yield* one(everyConversation, (row) => ({
-    messages: int(row, "messages"),
-    summaries: int(row, "summaries"),
-    hidden: text(row, "hidden"),
-  }));
+  const { hidden: allHidden, ...stored } = yield* everything();
   // Conversations that are named are searched even if hidden.
   const hidden = only === null ? allHidden : "[]";
   const all = corpora.reduce((sum, { name }) => sum + stored[name], 0);
@@ -336,9 +304,18 @@ export function* openScope({
 const noId = 0 as MessageId;
 const everyId = Number.MAX_SAFE_INTEGER as MessageId;
 
-const everyConversation = sql`SELECT coalesce(sum(message_count), 0) AS messages,
-    coalesce(sum(summary_count), 0) AS summaries,
-    json_group_array(conversation_id) FILTER (WHERE hidden = 1) AS hidden FROM conversations`;
+export const countEverything = (): Script<Everything> =>
+  one(
+    sql`SELECT count(*) AS conversations, coalesce(sum(message_count), 0) AS messages,
+          coalesce(sum(summary_count), 0) AS summaries,
+          json_group_array(conversation_id) FILTER (WHERE hidden = 1) AS hidden FROM conversations`,
+    (row) => ({
+      conversations: int(row, "conversations"),
+      messages: int(row, "messages"),
+      summaries: int(row, "summaries"),
+      hidden: text(row, "hidden"),
+    }),
+  );
 
 /** Messages are folded in about the order of their ids, so those near a summary lie between two ids. */
 function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {

@@ -13,7 +13,7 @@ import type { Script } from "../script.ts";
 import { indexBatch, unindexedRows } from "../search/indexing.ts";
 import { errcodeOf } from "./errors.ts";
 import type { Runner } from "./runner.ts";
-import { searchIndex } from "./search-index.ts";
+import { createSearchIndex } from "./search-index.ts";
 
 const rowsPerBatch = 256;
 const checkedPerBatch = 64;
@@ -48,7 +48,7 @@ export function createHousekeeper({ db, path, runner, writes, now }: Household) 
   const tidy = (rowsMax: number): number => {
     const left = runner.atomically(
       "BEGIN IMMEDIATE",
-      indexBatch(searchIndex, rowsMax, (...messages) => pinNew(now(), ...messages)),
+      indexBatch(createSearchIndex(), rowsMax, (...messages) => pinNew(now(), ...messages)),
     );
     checkpoint();
     return left;

@@ -6,7 +6,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inSqlite } from "../dialect.ts";
-import type { Row, Script, Statement, Transactions } from "../script.ts";
+import { Apart, together, type Asked, type Row, type Script, type Statement, type Transactions } from "../script.ts";
 import { retryWhileBusy } from "./errors.ts";
 
 export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
@@ -44,12 +44,14 @@ export function createRunner(db: DatabaseSync) {
   };
   const execute = ({ parts, values }: Statement): readonly Row[] => (prepared.get(parts) ?? prepare(parts))(values);
 
+  const answer = (asked: Asked): readonly Row[] => {
+    if (asked instanceof Apart) return together(asked.statements.map(execute));
+    return "parts" in asked ? execute(asked) : asked.flatMap(execute);
+  };
+
   const run = <T>(script: Script<T>): T => {
     let step = script.next();
-    while (step.done !== true) {
-      const asked = step.value;
-      step = script.next("parts" in asked ? execute(asked) : asked.flatMap(execute));
-    }
+    while (step.done !== true) step = script.next(answer(step.value));
     return step.value;
   };
 

@@ -2,9 +2,9 @@
 
 import { conversationTerm, pendingConversations, type Match, type SearchIndex } from "../search/indexing.ts";
 import type { Term } from "../search/query.ts";
-import { ids } from "../search/sources.ts";
+import { ids, type CorpusName } from "../search/sources.ts";
 import { termsVersion } from "../search/tokenize.ts";
-import { one, statement, text } from "../script.ts";
+import { one, statement, text, type Script } from "../script.ts";
 
 /** A view of the index, without rows of its own; it stays when the index is replaced. */
 export const vocabularyTable = `CREATE VIRTUAL TABLE IF NOT EXISTS messages_fts_vocab USING fts5vocab('messages_fts', 'row')`;
@@ -26,56 +26,91 @@ export const searchTables = [
 
 const highest = Number.MAX_SAFE_INTEGER;
 
-export const searchIndex: SearchIndex = {
-  *expect() {},
-  holding: (corpus, match) =>
-    ids(
-      statement(`SELECT json_group_array(rowid) AS ids FROM ${corpus}_fts WHERE ${corpus}_fts MATCH ?`, [
-        expressionOf(match),
-      ]),
-    ),
-  // FTS5 seeks to a rowid only if the bound value is an integer. Runners bind floating-point numbers.
-  newest: (corpus, match, most, below = highest) =>
-    ids(
-      statement(
-        `SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${corpus}_fts
-         WHERE ${corpus}_fts MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`,
-        [expressionOf(match), below, most],
+/** For one search, of which it remembers which words are nowhere; or for indexing. */
+export function createSearchIndex(): SearchIndex {
+  const looked = { messages: new Set<string>(), summaries: new Set<string>() };
+  const absent = { messages: new Set<string>(), summaries: new Set<string>() };
+  const newest: SearchIndex["newest"] = (corpus, match, most, below) =>
+    newestOf(corpus, expressionOf(match, absent[corpus]), most, below);
+  return {
+    *expect() {},
+    holding: (corpus, match) =>
+      ids(
+        statement(`SELECT json_group_array(rowid) AS ids FROM ${corpus}_fts WHERE ${corpus}_fts MATCH ?`, [
+          expressionOf(match, absent[corpus]),
+        ]),
       ),
-    ),
-  *probe(corpus, terms, most) {
-    const found = [];
-    for (const term of terms)
-      found.push(yield* searchIndex.newest(corpus, { conversations: [], all: [term], any: [] }, most));
-    return found;
-  },
-  vocabulary: (prefix, most) =>
-    one(
-      statement(
-        `SELECT json_group_array(term) AS terms FROM (SELECT term FROM messages_fts_vocab WHERE term >= ? AND term < ? LIMIT ?)`,
-        [prefix, `${prefix}\u{10ffff}`, most],
+    newest,
+    *probe(corpus, terms, most) {
+      for (const word of sharedWords(terms).difference(looked[corpus])) {
+        looked[corpus].add(word);
+        if ((yield* newestOf(corpus, quoted(word), 1)).length === 0) absent[corpus].add(word);
+      }
+      const found = [];
+      for (const term of terms) {
+        const ids = yield* newest(corpus, { conversations: [], all: [term], any: [] }, most);
+        found.push({ ids, isCut: ids.length === most });
+      }
+      return found;
+    },
+    vocabulary: (prefix, most) =>
+      one(
+        statement(
+          `SELECT json_group_array(term) AS terms FROM (SELECT term FROM messages_fts_vocab WHERE term >= ? AND term < ? LIMIT ?)`,
+          [prefix, `${prefix}\u{10ffff}`, most],
+        ),
+        (row) => JSON.parse(text(row, "terms")) as string[],
       ),
-      (row) => JSON.parse(text(row, "terms")) as string[],
+    pending,
+    rowsPerPage: 256,
+    reset,
+  };
+}
+
+const pending = statement(`${pendingConversations} LIMIT 1`);
+const reset = [
+  "DROP TABLE messages_fts",
+  "DROP TABLE summaries_fts",
+  "DELETE FROM search_progress",
+  "UPDATE conversations SET indexed_seq = 0, indexed_summary = 0, unindexed = 1",
+  ...searchTables,
+].map((words) => statement(words));
+
+// FTS5 seeks to a rowid only if the bound value is an integer. Runners bind floating-point numbers.
+const newestOf = (corpus: CorpusName, expression: string, most: number, below = highest): Script<readonly number[]> =>
+  ids(
+    statement(
+      `SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${corpus}_fts
+       WHERE ${corpus}_fts MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`,
+      [expression, below, most],
     ),
-  pending: statement(`${pendingConversations} LIMIT 1`),
-  rowsPerPage: 256,
-  reset: [
-    "DROP TABLE messages_fts",
-    "DROP TABLE summaries_fts",
-    "DELETE FROM search_progress",
-    "UPDATE conversations SET indexed_seq = 0, indexed_summary = 0, unindexed = 1",
-    ...searchTables,
-  ].map((words) => statement(words)),
-};
+  );
+
+/**
+ * Further words that several terms are found by: two words of a question written as one, which hardly any text has. FTS5
+ * looks for an absent word in every segment of the index, so it is looked up once and not with each of its terms.
+ */
+function sharedWords(terms: readonly Term[]): ReadonlySet<string> {
+  const words = terms.flatMap(({ alternatives, prefix }) =>
+    prefix ? [] : alternatives.slice(1).flatMap((row) => (row.length === 1 ? row : [])),
+  );
+  return new Set(words.filter((word, at) => words.indexOf(word) < at));
+}
 
 /** Terms are letters and digits, and each row of them is quoted, so nothing in a query is FTS5 syntax. */
-export function expressionOf({ conversations, all, any }: Match): string {
-  const where = conversations.map((id) => `"${conversationTerm(id)}"`);
-  return [where, ...all.map((term) => rowsOf(term)), any.flatMap(rowsOf)]
+export function expressionOf({ conversations, all, any }: Match, absent: ReadonlySet<string> = new Set()): string {
+  const where = conversations.map((id) => quoted(conversationTerm(id)));
+  const rowsIn = (term: Term): readonly string[] => rowsOf(term, absent);
+  return [where, ...all.map(rowsIn), any.flatMap(rowsIn)]
     .filter((alternatives) => alternatives.length > 0)
     .map((alternatives) => `(${alternatives.join(" OR ")})`)
     .join(" AND ");
 }
 
-const rowsOf = ({ alternatives, prefix }: Term): readonly string[] =>
-  alternatives.map((row) => `"${row.join(" ")}"${prefix ? " *" : ""}`);
+/** Without further words that are nowhere. The first row stays, so that no term is dropped. */
+const rowsOf = ({ alternatives, prefix }: Term, absent: ReadonlySet<string>): readonly string[] =>
+  alternatives
+    .filter(([word = "", ...more], at) => at === 0 || prefix || more.length > 0 || !absent.has(word))
+    .map((row) => `${quoted(row.join(" "))}${prefix ? " *" : ""}`);
+
+const quoted = (words: string): string => `"${words}"`;

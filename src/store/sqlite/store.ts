@@ -34,7 +34,7 @@ import { defaultFilesDir, exposuresOf, locationOf, type DatabaseLocation } from 
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, type ScriptQueue } from "./runner.ts";
-import { searchIndex } from "./search-index.ts";
+import { createSearchIndex } from "./search-index.ts";
 import { bytesIn, emptyLog, fileBytes, giveBack, rewriteFile, syncLog } from "./vacuum.ts";
 
 export interface SqliteOptions {
@@ -131,7 +131,7 @@ async function searchStore(files: StoredFiles, request: SearchRequest, limits: S
   throwIfCancelled(limits.signal);
   const nowMs = (): number => performance.now();
   const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
-  if (request.scope !== "files") return await files.read(() => search(searchIndex, request, deadline));
+  if (request.scope !== "files") return await files.read(() => search(createSearchIndex(), request, deadline));
   const candidates = await files.read(() => filesToSearch(request));
   return await searchFiles(request, deadline, candidates, (file) => files.content.read(file));
 }

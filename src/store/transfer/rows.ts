@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { TableName } from "../ownership.ts";
 import { idsOf } from "../rows.ts";
-import { sql, statement, type Row, type Script, type Statement, type Value } from "../script.ts";
+import { sql, statement, type Asked, type Row, type Script, type Statement, type Value } from "../script.ts";
 
 /** A database file that is open for a transfer. */
 export interface RowFile {
@@ -195,7 +195,7 @@ export function* pagesIn(file: RowFile, table: OwnedTable, id: ConversationId): 
   }
 }
 
-function* answer(asked: Statement | readonly Statement[]): Script<readonly Row[]> {
+function* answer(asked: Asked): Script<readonly Row[]> {
   return yield asked;
 }
 
