@@ -8,9 +8,10 @@ import { breakLines, cut } from "./width.ts";
 import { table } from "./table.ts";
 import { createSpans } from "./times.ts";
 import { oneLine } from "./safe-text.ts";
+import { stateWords, type ChangeInShort } from "./shared-words.ts";
 import type { Page } from "./page.ts";
 
-export type ChangeInShort = Omit<Change, "steps">;
+export type { ChangeInShort } from "./shared-words.ts";
 
 /** `spare` marks columns that may be left out, `times` says how to read the times. */
 export function changeTable(
@@ -42,18 +43,6 @@ export function changeTable(
     { title: "details", flexible: true, paint: faded },
   ] as const;
   return { lines: table(columns, rows, bounds, paint), times: spans.words };
-}
-
-function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
-  switch (state) {
-    case "holds":
-      return "";
-    case "for good":
-      return wayBack === null ? "cannot be undone" : "can be redone";
-    case "undone":
-    case "partly undone":
-      return `${state} by ${listed(undoneBy.map(String))}`;
-  }
 }
 
 /** `change 12 · rewrite · conversation 3 · 2026-02-17 15:37 UTC`. */

@@ -11,6 +11,7 @@ import type { Rebuilt } from "../core/seen/rebuild.ts";
 import { finerMark, itemName, itemText, type PromptItem } from "./context.ts";
 import type { Page } from "./page.ts";
 import { oneLine } from "./safe-text.ts";
+import { changeVerbs, viewWords } from "./shared-words.ts";
 import { table } from "./table.ts";
 
 /** `1#12`: prompt 12 of conversation 1. */
@@ -90,24 +91,8 @@ export function comparisonLines(
   ];
 }
 
-const changeVerbs: Readonly<Record<PromptChange["kind"], string>> = {
-  arrived: "arrived",
-  folded: "folded",
-  evicted: "no longer shown: evicted, or deleted",
-  left: "no longer shown: the host went back to an earlier message",
-  unfolded: "shown in place of",
-  returned: "shown again",
-  rewritten: "rewritten",
-  shortened: "shortened",
-  "whole again": "shown whole again",
-  pinned: "repeated as a standing instruction",
-  unpinned: "no longer repeated as a standing instruction",
-};
-
 export function changeWords({ kind, items, of }: PromptChange): string {
-  const what = itemsWords(items);
-  if (kind === "folded") return `${what} ${changeVerbs.folded} into ${of}`;
-  return kind === "unfolded" ? `${what} ${changeVerbs.unfolded} ${of}` : `${what} ${changeVerbs[kind]}`;
+  return `${itemsWords(items)} ${changeVerbs[kind]}${of === null ? "" : ` ${of}`}`;
 }
 
 /** `msg_1-4 to msg_1-9, msg_1-12 and sum_…`; many are only counted. */
@@ -133,14 +118,6 @@ const namedMax = 6;
 
 // ── In view ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const viewWords: Readonly<Record<ViewSpan["view"], string>> = {
-  whole: "in view",
-  shortened: "in view, shortened",
-  pinned: "repeated as a standing instruction",
-  summary: "in view as part of",
-  no: "not in view",
-};
-
 export const viewText = ({ view, by }: ViewSpan): string =>
   by === null ? viewWords[view] : `${viewWords[view]} ${by}`;
 
@@ -149,6 +126,8 @@ export function viewSentence(spans: readonly ViewSpan[], zone: string): string {
   const last = spans.at(-1);
   if (last === undefined) return "no recorded prompt is newer than it";
   if (last.view === "whole") return "the newest prompt shows it";
+  if (last.view === "summary")
+    return `the newest prompt does not show it itself: it is ${viewText(last)}, whose text may leave it out`;
   if (last.view !== "no") return `the newest prompt does not show it itself: it is ${viewText(last)}`;
   return `not in view since ${formatTimestamp(last.from.at, zone)} (prompt ${last.from.number})`;
 }

@@ -7,7 +7,7 @@
 
 import type { Timestamp } from "../core/base/time.ts";
 import type { Change } from "../core/maintenance/history.ts";
-import type { ConversationId, FileId, MessageId, Role, SummaryId } from "../core/model/types.ts";
+import type { ConversationId, FileId, MessageId, Role, StoredFile, SummaryId } from "../core/model/types.ts";
 import type { DatabaseStatus } from "../core/status.ts";
 import type { ChangeRequest, History, Job, Plan, RewritePlan, RewriteSelection } from "./contract/changes.ts";
 import type { Activity, Conversations, Session } from "./contract/conversations.ts";
@@ -39,16 +39,19 @@ export interface Reads {
     query: { find?: string; hidden?: boolean; familyOf?: ConversationId; from?: number; limit?: number };
     answer: Conversations;
   };
-  /** Up to 100 conversations. */
-  activity: { query: { conversations: readonly ConversationId[]; marks?: number }; answer: readonly Activity[] };
+  /** Up to 100 conversations. `since`: to count what came from then on. */
+  activity: {
+    query: { conversations: readonly ConversationId[]; marks?: number; since?: Timestamp };
+    answer: readonly Activity[];
+  };
   /** `cells`: up to 2,000; default 400. Without `from` and `to`: all of it. `prompt`: states in this recorded prompt. */
   timeline: {
     query: { conversation: ConversationId; from?: number; to?: number; cells?: number; prompt?: number };
     answer: Timeline;
   };
-  /** From the number `from` on (or up to `to`); up to 200. */
+  /** From the number `from` or the time `since` on (or up to `to`); up to 200. */
   messages: {
-    query: { conversation: ConversationId; from?: number; to?: number; limit?: number };
+    query: { conversation: ConversationId; from?: number; to?: number; since?: Timestamp; limit?: number };
     answer: readonly MessageInShort[];
   };
   message: { query: { id: MessageId }; answer: MessageReading };
@@ -59,6 +62,8 @@ export interface Reads {
     query: { id: string };
     answer: { kind: "message" | "summary" | "file" | "prompt" | "conversation"; conversation: ConversationId };
   };
+  /** What was moved out of messages, pictures among it. */
+  files: { query: { conversation: ConversationId }; answer: readonly StoredFile[] };
   file: { query: { id: FileId; fromLine?: number }; answer: FileReading };
   /** The prompt that would be sent now, by default with the conversation's own budget. */
   promptNow: { query: { conversation: ConversationId; budget?: number }; answer: PromptReading };
@@ -100,7 +105,15 @@ export interface Reads {
   stats: { query: { conversation: ConversationId; since?: Timestamp; limit?: number }; answer: Stats };
   status: { query: Nothing; answer: DatabaseStatus };
   history: { query: { conversation?: ConversationId; limit?: number }; answer: History };
-  change: { query: { change: number }; answer: { readonly change: Change; readonly stepsLeft: number } };
+  /** `items`: what each step put in place of a summary, or took from its place. */
+  change: {
+    query: { change: number };
+    answer: {
+      readonly change: Change;
+      readonly stepsLeft: number;
+      readonly items: readonly (readonly (MessageId | SummaryId)[])[];
+    };
+  };
   job: { query: { id: string }; answer: Job };
 }
 

@@ -4,17 +4,16 @@ import type { Assembly } from "../core/assembly/assemble.ts";
 import { LcmError } from "../core/base/errors.ts";
 import type { Timestamp } from "../core/base/time.ts";
 import type { Lcm } from "../core/lcm.ts";
-import { isSummaryId, parseMessageId, type ConversationId } from "../core/model/types.ts";
+import { isSummaryId, parseMessageId, type ConversationId, type SummaryId } from "../core/model/types.ts";
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { idsOf, itemName, itemsOf, itemText, rangeOf, reservations } from "../format/context.ts";
 import { viewSentence } from "../format/seen.ts";
 import { changesTo } from "../operator/prompts.ts";
 import { blocksIn } from "./blocks.ts";
 import type { InView, ItemText, PromptItem, PromptReading, Reads, Stats } from "./contract.ts";
-import { findId } from "./reading.ts";
-import { paceOf } from "./timeline.ts";
-
-const openingMax = 240;
+import type { Layout } from "./layout.ts";
+import { findId, opened } from "./reading.ts";
+import { paceOf, readLayout } from "./timeline.ts";
 
 async function readItems({ store }: Lcm, assembly: Assembly): Promise<readonly PromptItem[]> {
   const ids = idsOf(assembly.report);
@@ -26,7 +25,7 @@ async function readItems({ store }: Lcm, assembly: Assembly): Promise<readonly P
     origin: item.origin,
     name: itemName(item.origin),
     at: rangeOf(item)?.[0] ?? null,
-    opening: itemText(item).slice(0, openingMax),
+    opening: opened(itemText(item)),
   }));
 }
 
@@ -50,6 +49,7 @@ export async function readPromptNow(
     reasons: [],
     changes: null,
     notes: reservations(assembly.report),
+    leftOut: await leftOutOf(lcm, conversation, assembly.report),
   };
 }
 
@@ -68,7 +68,21 @@ export async function readPrompt(lcm: Lcm, choice: PromptChoice): Promise<Prompt
     reasons,
     changes: await changesTo(lcm, record.conversation, seen),
     notes: reservations(assembly.report),
+    leftOut: leftOutThen(await readLayout(lcm, record.conversation, record.number), assembly.report.evicted.items),
   };
+}
+
+async function leftOutOf({ store }: Lcm, id: ConversationId, { evicted, origins }: Assembly["report"]) {
+  if (evicted.items === 0) return [];
+  const shown = new Set(origins.flatMap((origin) => (origin.kind === "note" ? [] : [origin.id, origin.within])));
+  return (await store.context(id)).flatMap((item) => (shown.has(item.id) ? [] : [item.id]));
+}
+
+/** The summaries that there were then, and that it neither showed nor had below others; if they are as many as it left. */
+function leftOutThen({ summaries, byId }: Layout, count: number): readonly SummaryId[] {
+  const isOut = (id: SummaryId | null): boolean => id !== null && byId.get(id)?.state === "evicted";
+  const left = summaries.flatMap(({ outline: { id }, above }) => (isOut(id) && !isOut(above) ? [id] : []));
+  return left.length === count ? left : [];
 }
 
 interface ItemAsked {
@@ -109,7 +123,7 @@ export async function readInView(lcm: Lcm, asked: string, zone: string): Promise
 }
 
 const compactionsMax = 500;
-const paceMarks = 100;
+const paceMarks = 257;
 
 export async function readStats(
   lcm: Lcm,

@@ -32,16 +32,19 @@ import type {
 import { placesOf } from "./layout.ts";
 
 const openingMax = 240;
+/** As much of a text as a list shows. */
+export const opened = (text: string): string =>
+  text.length > openingMax ? `${text.slice(0, openingMax - 1).trimEnd()}…` : text;
 
 export function messageInShort(message: Message): MessageInShort {
   const { id, seq, role, at, tokens, aside } = message;
-  return { id, seq, role, at, tokens, aside, opening: inShort(message).slice(0, openingMax) };
+  return { id, seq, role, at, tokens, aside, opening: opened(inShort(message)) };
 }
 
 export function summaryInShort(summary: Summary): SummaryInShort {
   const { id, conversation, depth, level, tokens, model, createdAt, revision, carriedFrom, rewriteReason } = summary;
   const earliestAt = summary.earliestAt ?? createdAt;
-  const opening = openingOf(summary).slice(0, openingMax);
+  const opening = opened(openingOf(summary));
   const latestAt = summary.latestAt ?? earliestAt;
   const facts = { id, conversation, depth, level, tokens, model, createdAt, revision, carriedFrom, rewriteReason };
   return { ...facts, earliestAt, latestAt, opening };
@@ -95,18 +98,40 @@ export async function mustHaveSummary(store: Store, id: SummaryId): Promise<Summ
   return summary;
 }
 
+/** Where the text of a carried summary was written; a damaged file may lack it. */
+export async function originOf(store: Store, { id, conversation, carriedFrom }: Summary): Promise<Origin> {
+  const [from] = carriedFrom === null ? [] : await store.summaries({ ids: [carriedFrom] });
+  return from === undefined || from.id === id ? { id, conversation } : await originOf(store, from);
+}
+
+type Origin = Pick<Summary, "id" | "conversation">;
+
+/** From the newest change of its place, unless something shows it or was made from it. */
+async function dissolvedBy(store: Store, { id, conversation }: Summary): Promise<SummaryReading["dissolved"]> {
+  const items = await store.context(conversation, { kind: "summary" });
+  if (items.some((item) => item.id === id)) return null;
+  for (const { subject, change, at, before, after } of await store.journal({ conversation })) {
+    const [was, is] = [before, after].map(({ places }) => places.some((place) => place === id));
+    if (subject === id && was !== is) return was === true ? { change, at } : null;
+  }
+  return null;
+}
+
 export async function readSummary({ store }: Lcm, id: SummaryId): Promise<SummaryReading> {
   const summary = await mustHaveSummary(store, id);
   const { conversation, text, fileIds } = summary;
   const { messages = [], summaries = [] } = (await store.sources([id])).get(id) ?? {};
   const [place] = await placesOf(store, [id]);
   const name = bareName(await mustFind(store, conversation));
+  const above = await store.summaries({ ids: (await store.derived([id])).get(id) ?? [] });
   return {
     ...summaryInShort(summary),
     name,
     text,
     sources: { messages: messages.length, summaries: summaries.length },
-    above: (await store.summaries({ ids: (await store.derived([id])).get(id) ?? [] })).map(summaryInShort),
+    dissolved: above.length > 0 ? null : await dissolvedBy(store, summary),
+    origin: summary.carriedFrom === null ? null : await originOf(store, summary),
+    above: above.map(summaryInShort),
     carriedBy: await store.carriedBy(id),
     range:
       place === undefined

@@ -1,7 +1,8 @@
 /** The reads of the API: what each takes from a query, and what it answers. */
 
 import { LcmError, errorText } from "../core/base/errors.ts";
-import { roles, seqOf } from "../core/model/types.ts";
+import { isSummaryId, roles, seqOf } from "../core/model/types.ts";
+import type { JournalEntry, MessageId, SummaryId } from "../core/model/types.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
 import type { PromptChoice } from "../core/seen/find-seen.ts";
 import { readStatus } from "../core/status.ts";
@@ -10,14 +11,14 @@ import { conversationsAsks, type ConversationRow as Row } from "../operator/conv
 import { historyAsks } from "../operator/history.ts";
 import type { Doing, Port } from "../operator/port.ts";
 import { reachFor, toHits } from "../operator/search.ts";
-import type { ConversationRow, Found, Hit, Reads } from "./contract.ts";
+import type { Activity, ConversationRow, Found, Hit, Reads } from "./contract.ts";
 import type { Jobs } from "./jobs.ts";
 import { placesOf } from "./layout.ts";
 import { readInView, readItem, readPrompt, readPromptNow, readPromptNumbers, readStats } from "./prompts.ts";
 import { must, type Query } from "./query.ts";
 import { findId, messageInShort, readFile, readMessage, readSources, readSummary } from "./reading.ts";
 import type { About, ReadTable } from "./tables.ts";
-import { createTimeline, paceOf } from "./timeline.ts";
+import { createTimeline, paceOf, seqSince } from "./timeline.ts";
 
 interface Parts {
   readonly jobs: Jobs;
@@ -90,10 +91,15 @@ const lists: ReadTable<"conversations" | "activity" | "history" | "change"> = {
   async activity(query, { port, signal }) {
     const { store } = await port.reading();
     const marks = query.whole("marks", marksMax) ?? marksDefault;
-    const all: { conversation: Row["conversation"]["id"]; pace: ReturnType<typeof paceOf> }[] = [];
+    const since = query.time("since");
+    const all: Activity[] = [];
     for (const conversation of query.conversations("conversations", activityMax)) {
       signal.throwIfAborted();
-      all.push({ conversation, pace: paceOf(await store.pace(conversation, marks)) });
+      const pace = await store.pace(conversation, marks);
+      const last = pace.at(-1);
+      const from = since === undefined ? null : await seqSince(store, { conversation, pace, since });
+      const recent = from === null || last === undefined ? null : seqOf(last.id) - from + 1;
+      all.push({ conversation, pace: paceOf(pace), recent });
     }
     return all;
   },
@@ -106,9 +112,18 @@ const lists: ReadTable<"conversations" | "activity" | "history" | "change"> = {
     const change = must("change", query.whole("change"));
     const found = await historyAsks.changeSteps({ change }, doing);
     if (found === null) throw new LcmError("not_found", `there is no change ${change}`);
-    return found;
+    const { store } = await doing.port.reading();
+    const entries = (await store.journal({ change })).toReversed().slice(0, found.change.steps.length);
+    return { ...found, items: entries.map(itemsOf) };
   },
 };
+
+/** What stood in place of a summary that was dissolved or put back. */
+function itemsOf({ operation, subject, before, after }: JournalEntry): readonly (MessageId | SummaryId)[] {
+  const isKnown = isSummaryId(subject) && (operation === "dissolve" || operation === "undo");
+  const changed = new Set(before.places).symmetricDifference(new Set(after.places));
+  return isKnown ? [...changed].filter((id) => id !== subject) : [];
+}
 
 /** The segments of an agent and session key; without a key, those of a session. */
 const familyName = ({ conversation: { agentId, sessionKey, sessionId } }: Row): string =>
@@ -143,11 +158,13 @@ function createTimelineReads(): ReadTable<"timeline"> {
 const messagesMax = 200;
 const sourcesDefault = 50;
 
-const reading: ReadTable<"messages" | "message" | "summary" | "sources" | "find" | "file"> = {
+const reading: ReadTable<"messages" | "message" | "summary" | "sources" | "find" | "files" | "file"> = {
   async messages(query, { port }) {
     const conversation = must("conversation", query.conversation());
-    const [from, to] = [query.whole("from"), query.whole("to")];
     const { store } = await port.reading();
+    const [to, since] = [query.whole("to"), query.time("since")];
+    const pace = since === undefined ? [] : await store.pace(conversation, marksMax);
+    const from = since === undefined ? query.whole("from") : await seqSince(store, { conversation, pace, since });
     const found = await store.messages({
       conversation,
       ...(from === undefined ? {} : { afterSeq: from - 1 }),
@@ -166,6 +183,8 @@ const reading: ReadTable<"messages" | "message" | "summary" | "sources" | "find"
       limit: query.whole("limit", messagesMax) ?? sourcesDefault,
     }),
   find: async (query, { port }) => await findId(await port.reading(), must("id", query.text("id"))),
+  files: async (query, { port }) =>
+    await (await port.reading()).store.files(must("conversation", query.conversation())),
   file: async (query, { port }) =>
     await readFile(await port.reading(), must("id", query.file("id")), Math.max(1, query.whole("fromLine") ?? 1)),
 };

@@ -3,6 +3,7 @@
 import { messagesPerWeight, type PaceMark } from "../core/model/outlines.ts";
 import { timestampToMs, type Timestamp } from "../core/base/time.ts";
 import type { Lcm } from "../core/lcm.ts";
+import type { Store } from "../core/model/store.ts";
 import { mustFind } from "../core/model/find-conversation.ts";
 import { seqOf } from "../core/model/types.ts";
 import type { Conversation, ConversationId } from "../core/model/types.ts";
@@ -60,6 +61,26 @@ export function createTimeline() {
   };
 }
 
+interface SinceAsked {
+  readonly conversation: ConversationId;
+  /** Of all of it. */
+  readonly pace: readonly PaceMark[];
+  readonly since: Timestamp;
+}
+
+/** The number of the first message from a time on, or the one after the last; looks closer until each has a mark. */
+export async function seqSince(store: Store, { conversation, pace, since }: SinceAsked): Promise<number> {
+  const at = pace.findIndex((mark) => mark.at >= since);
+  const last = pace.at(-1);
+  if (at < 0) return last === undefined ? 1 : seqOf(last.id) + 1;
+  const [before, mark] = [pace[at - 1], pace[at]];
+  const [from, to] = [before, mark].map((each) => (each === undefined ? 0 : seqOf(each.id))) as [number, number];
+  if (before === undefined || to - from < 2) return to;
+  return await seqSince(store, { conversation, since, pace: await store.pace(conversation, closer, { from, to }) });
+}
+
+const closer = 33;
+
 export const paceOf = (marks: readonly PaceMark[]): Pace => marks.map(({ id, at }) => [seqOf(id), timestampToMs(at)]);
 
 function clipped(
@@ -71,7 +92,7 @@ function clipped(
   return { from: start, to: Math.max(start, Math.min(to ?? extent.to, extent.to)) };
 }
 
-async function readLayout(lcm: Lcm, id: ConversationId, prompt: number | null): Promise<Layout> {
+export async function readLayout(lcm: Lcm, id: ConversationId, prompt: number | null): Promise<Layout> {
   const { store } = lcm;
   const outlines = await store.summaryOutlines(id);
   const items = await store.context(id, { kind: "summary" });
@@ -189,7 +210,11 @@ function summariesIn(
     ({ outline, span }) => `${outline.depth} ${Math.floor((span.from - window.from) / cell)}`,
   );
   return {
-    summaries: inside.filter(isWide).map(nodeOf),
+    // What an earlier segment carried over lies at the beginning.
+    summaries: inside.filter(isWide).map((laid) => {
+      const node = nodeOf(laid);
+      return laid.span.to === 0 ? { ...node, from: window.from, to: window.from } : node;
+    }),
     summaryBuckets: [...narrow.values()].flatMap((group) => bucketOf(group)),
   };
 }

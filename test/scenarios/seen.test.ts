@@ -42,7 +42,7 @@ describe("guarantee 35: lcm seen", () => {
     assert.match(stdout, new RegExp(`^  msg_1-1 to msg_1-8 folded into ${talk.folds[0]}$`, "m"));
     const found = ok(place, "seen", "--find", "peanut allergy").stdout;
     assert.match(found, /^2–8 +.* in view$/m);
-    assert.match(found, new RegExp(`^9–20 .* in view as part of ${talk.folds[0]}$`, "m"));
+    assert.match(found, new RegExp(`^9–20 .* covered by ${talk.folds[0]}$`, "m"));
     assert.match(found, /the newest prompt does not show it itself/);
     assert.equal(lcm(place, "seen", "--find", "zeppelins").status, 1);
   });

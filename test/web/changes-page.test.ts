@@ -13,6 +13,7 @@ import { startExplorer, visit, type Visitor } from "../support/visitor.ts";
 import { apply, changeOf, dissolvesAndTakesBack, importInto, seesWhatAnotherWrites, undoNow } from "./stories.ts";
 
 const leaf = "sum_000000013c6ef362";
+const top = "sum_000000016a99b44c";
 
 describe("changes in the explorer", { skip: withoutBrowser }, () => {
   const folder = makeScratch("web-changes");
@@ -29,13 +30,21 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     await visitor.sees("extracted without a model");
     await visitor.press("r");
     await visitor.sees(/Rewrite[^]*scripted\/one/);
-    await visitor.click("Draft");
+    await visitor.page.setViewport({ width: 1000, height: 420 });
+    await visitor.page.focus("dialog .primary");
+    await visitor.press("Enter");
+    await visitor.sees("Draft ready.");
+    // Whoever uses keys can go on, and it is in view however long the texts are.
+    await visitor.until(`document.activeElement?.textContent === "Apply this draft"`);
+    await visitor.until(`document.activeElement.getBoundingClientRect().bottom <= innerHeight`);
+    await visitor.page.setViewport({ width: 1280, height: 860 });
     await visitor.sees(/now, 1,181 tokens\s+draft by scripted\/one, \d+ tokens/);
     assert.ok(Number(await visitor.page.evaluate(`document.querySelectorAll("dialog td.old").length`)) > 0);
     assert.ok(Number(await visitor.page.evaluate(`document.querySelectorAll("dialog td.new").length`)) > 0);
     assert.deepEqual(await visitor.barriers(), []);
     await apply(visitor);
     await visitor.sees("1 summary rewritten");
+    await visitor.until(`document.activeElement?.textContent === "Close"`);
     // The page behind follows by itself.
     await visitor.sees("written by a model (scripted/one)");
     await undoNow(visitor);
@@ -43,6 +52,28 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
   });
 
   it("dissolves a summary, and takes it back", async () => await dissolvesAndTakesBack(visitor));
+
+  it("says of a dissolved summary when and by which change, and of the change what it was made of", async () => {
+    await visitor.go(`#/summary/${top}`);
+    await visitor.sees("Dissolve …");
+    await visitor.click("Dissolve …");
+    await visitor.sees(/Dissolve a summary/);
+    await apply(visitor);
+    const change = await changeOf(visitor);
+    await visitor.click("Close", "button");
+    await visitor.sees(new RegExp(`Dissolved on 20\\d\\d-\\d\\d-\\d\\d [^]*by change ${change}`));
+    assert.ok(!(await visitor.text()).includes("Dissolve …"));
+    await visitor.click(`change ${change}`, "link");
+    await visitor.sees(/dissolved into 10 items[^]*made of 10 items sum_000000013c6ef362/);
+    assert.equal((await visitor.text()).split("dissolved into").length, 2, "said once");
+    assert.deepEqual(await visitor.barriers(), []);
+    await visitor.click(`Undo the dissolve of ${top}`);
+    await visitor.click("Undo this change");
+    await visitor.sees(/Undid change/);
+    await visitor.click("Close", "button");
+    await visitor.go(`#/summary/${top}`);
+    await visitor.sees("Dissolve …");
+  });
 
   it("compacts, and dissolves what that made", async () => {
     await importInto(path, folder, "young", 120);
@@ -97,12 +128,16 @@ describe("changes in the explorer", { skip: withoutBrowser }, () => {
     database.close();
     await visitor.go("#/health/1");
     await visitor.sees(/Problems found: \d+ error/);
-    await visitor.click("Fix what can be derived …");
+    await visitor.go("#/health");
+    await visitor.sees(/The running total[^]*in Morning! Three customers[^]*At a terminal: lcm doctor/);
+    await visitor.sees(/Fix 1 finding of “Morning! Three customers wrote/);
+    await visitor.go("#/health/1");
+    await visitor.click("Fix 1 finding …");
     await visitor.sees("Fix findings");
     await apply(visitor);
     await changeOf(visitor);
     await visitor.click("Close", "button");
-    await visitor.click("Check again");
+    // It checks again by itself.
     await visitor.sees("Healthy.");
   });
 

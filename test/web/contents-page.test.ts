@@ -30,9 +30,11 @@ const album: readonly HostMessage[] = [
   { role: "user", content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${pictureOf(20)}` } }] },
   { role: "user", content: [{ type: "text", text: "and a large one" }, image(200)] },
 ];
-const talk: readonly HostMessage[] = ["my vehicle needs oil", "rain over the harbour", "bread and soup"].map(
-  (content) => ({ role: "user", content }),
-);
+const talk: readonly HostMessage[] = [
+  "my vehicle needs oil",
+  "rain over the harbour",
+  "bread and soup\n\n| what | pence |\n|---|---|\n| rye | 1,200 |\n| soup | 350 |",
+].map((content) => ({ role: "user", content }));
 
 describe("what conversations hold", { skip: withoutBrowser }, () => {
   let visitor: Visitor;
@@ -104,6 +106,16 @@ describe("what conversations hold", { skip: withoutBrowser }, () => {
     await visitor.until(`${order} === "213"`);
   });
 
+  it("keeps numbers of tables whole and to the right, and scrolls what is too wide", async () => {
+    await visitor.page.setViewport({ width: 360, height: 740, isMobile: true, hasTouch: true });
+    await visitor.go("#/message/msg_1-3");
+    await visitor.sees(/what\s+pence\s+rye\s+1,200/);
+    const look = `(({ textAlign, whiteSpace }) => textAlign + " " + whiteSpace)(getComputedStyle(document.querySelector("td.number")))`;
+    assert.equal(await visitor.page.evaluate(look), "right nowrap");
+    assert.equal(await visitor.page.evaluate(`document.querySelectorAll("td.number").length`), 2);
+    await visitor.page.setViewport({ width: 1280, height: 860 });
+  });
+
   it("shows pictures whichever host wrote them, and those that were moved to files", async () => {
     const widths = `[...document.querySelectorAll("main img.picture")].map((each) => each.naturalWidth).join()`;
     for (const [number, sizes] of [
@@ -116,6 +128,13 @@ describe("what conversations hold", { skip: withoutBrowser }, () => {
       await visitor.until(`${widths} === ${JSON.stringify(sizes)}`);
     }
     assert.deepEqual(await visitor.barriers(), []);
+    assert.equal(
+      await visitor.page.$eval("main img.picture", (picture) => picture.getAttribute("alt")),
+      "picture beside the words: and a large one",
+    );
+    await visitor.go("#/messages/2");
+    await visitor.sees("1 file or picture of this conversation");
+    await visitor.page.click("details.block summary");
     await (await visitor.page.waitForSelector("main a[href^='#/file/']"))?.click();
     await visitor.until(`${widths} === "200"`);
     assert.deepEqual(visitor.troubles(), []);

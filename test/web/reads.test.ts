@@ -72,6 +72,17 @@ describe("the list of conversations", () => {
         times,
         times.toSorted((a, b) => a - b),
       );
+      // However few marks there are, what came since a time is counted exactly.
+      const all = await read("messages", { conversation: made.deep });
+      for (const seq of [1, 2, 37, 50, 97, 98]) {
+        const since = all[seq - 1]?.at;
+        const later = all.filter(({ at }) => since !== undefined && at >= since).length;
+        assert.ok(since !== undefined);
+        const [recent] = await read("activity", { conversations: [made.deep], marks: 5, since });
+        assert.equal(recent?.recent, later, String(seq));
+        const [next] = await read("messages", { conversation: made.deep, since, limit: 1 });
+        assert.equal(next?.at, since);
+      }
       const many = Array.from({ length: 101 }, (_, at) => at + 1).join();
       assert.equal((await refusedRead("activity", { conversations: many })).code, "invalid");
     }),
@@ -254,7 +265,7 @@ describe("what the model saw", () => {
         spans.map(({ view }) => view),
         ["whole", "summary"],
       );
-      assert.match(words, /as part of/);
+      assert.match(words, /covered by/);
     }),
   );
 
@@ -325,7 +336,8 @@ describe("health and history", () => {
       const job = await ended(await write("health", { conversation: made.deep }));
       assert.ok(job.result?.kind === "health");
       const { health } = job.result;
-      assert.deepEqual([health.count > 0, health.repairable], [true, [made.deep]]);
+      assert.deepEqual([health.count > 0, health.repairable], [true, [{ conversation: made.deep, count: 1 }]]);
+      assert.equal(health.names[made.deep], "The ferry's new booking desk");
       const [group] = health.groups.filter(({ code }) => code === "summary_below_normal");
       const subject = group?.findings[0]?.subject ?? "";
       assert.equal(subject, made.truncated);

@@ -26,7 +26,7 @@ export const views: readonly ViewStory[] = [
   ["#/file/file_0000000161c8864f", /file_0000000161c8864f/],
   ["#/seen/1", /prompt 2 of 2[^]*7,627 tokens[^]*fresh tail\s+5,069[^]*folded into sum_000000016a99b44c[^]*34 items/],
   ["#/seen/1?prompt=now", /would be sent now[^]*budget/],
-  ["#/when/msg_1-3", /peanut allergy[^]*does not show it itself[^]*in view only as part of a summary/, "talk"],
+  ["#/when/msg_1-3", /peanut allergy[^]*does not show it itself[^]*may leave it out[^]*covered by sum_/, "talk"],
   ["#/search?q=passport", /15 matches[^]*It runs out 3 December 2026/],
   ["#/health", /conversations[^]*1,487[^]*Healthy/],
   ["#/health/1", /11 summaries were extracted without a model/],
@@ -53,8 +53,9 @@ export async function seesView(visitor: Visitor, [address, sees]: ViewStory): Pr
 // ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function apply(visitor: Visitor): Promise<void> {
-  await visitor.until(`document.querySelector("dialog .primary:not(:disabled)")?.textContent === "Apply"`);
-  await visitor.click("Apply");
+  const words = `document.querySelector("dialog .primary:not(:disabled)")?.textContent`;
+  await visitor.until(`!["Draft", "Close", undefined].includes(${words})`);
+  await visitor.click(String(await visitor.page.evaluate(words)));
 }
 
 /** The number of the change that the dialog offers to undo. */

@@ -163,7 +163,7 @@ describe("what the timeline marks", () => {
     await withExplorer(empty, {}, async ({ read }) => {
       const { extent, messages, buckets, summaries, marks } = await read("timeline", { conversation: id });
       assert.deepEqual([extent, messages, buckets, summaries, marks], [null, null, [], [], []]);
-      assert.deepEqual(await read("activity", { conversations: [id] }), [{ conversation: id, pace: [] }]);
+      assert.deepEqual(await read("activity", { conversations: [id] }), [{ conversation: id, pace: [], recent: null }]);
     });
   });
 });

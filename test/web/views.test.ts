@@ -69,6 +69,11 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     await demo.until(
       `document.querySelector(".source.focused")?.textContent.includes("Three orders, one charge too many")`,
     );
+    await demo.until(`document.activeElement === document.querySelector(".source.focused")`);
+    for (const value of ["dark", "light"]) {
+      await demo.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+      assert.deepEqual(await demo.barriers("color-contrast"), [], value);
+    }
   });
 
   it("goes to an id that is typed, and says if nothing has it", async () => {
@@ -96,6 +101,74 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     await demo.go("#/timeline/1?q=passport");
     await demo.sees(/\d+ matches/);
     demo.troubles();
+  });
+
+  it("keeps filters in the history, lists by filters alone, and leads back from no match", async () => {
+    await demo.go("#/search");
+    await demo.sees("What are you looking for?");
+    await demo.fill("Words", "passport");
+    await demo.sees(/\d+ matches/);
+    await demo.choose("In", "files");
+    await demo.sees("Nothing matches.");
+    await demo.page.goBack();
+    await demo.sees(/15 matches/);
+    await demo.page.goForward();
+    await demo.sees("Nothing matches.");
+    await demo.click("Search without filters");
+    await demo.sees(/15 matches/);
+    await demo.go("#/search?roles=user&since=2026-10-11");
+    await demo.sees(/2026-10-11/);
+    await demo.until(`document.querySelectorAll(".hit .role-user").length > 2`);
+    assert.equal(
+      await demo.page.evaluate(`document.querySelectorAll(".hit .role:not(.role-user), .hit mark").length`),
+      0,
+    );
+  });
+
+  it("leaves a field in which one types alone, however late a view comes", async () => {
+    await demo.go("#/");
+    await demo.sees("1,487");
+    await demo.page.evaluate(`location.hash = "#/health/1"; document.getElementById("go").focus();`);
+    await demo.sees(/Nothing lost|Healthy|finding/i);
+    await demo.sees("11 summaries were extracted");
+    assert.equal(await demo.page.evaluate("document.activeElement.id"), "go");
+    await demo.page.keyboard.type("msg");
+    await demo.press("Escape");
+    assert.equal(await demo.page.evaluate("document.activeElement.tagName"), "BODY");
+  });
+
+  it("goes to the heading after each jump, also within a view", async () => {
+    for (const id of ["1#9", "1#10", "1#11"]) {
+      await talk.page.evaluate("document.activeElement.blur()");
+      await talk.press("g");
+      await talk.until(`document.activeElement?.id === "go"`);
+      await talk.page.keyboard.type(id);
+      await talk.press("Enter");
+      await talk.sees(`prompt ${id.slice(2)} of 20`);
+      await talk.until(`document.activeElement?.tagName === "H1"`);
+    }
+    await talk.click("Now");
+    await talk.sees("The prompt that would be sent now");
+  });
+
+  it("shows the text that stands for what is no longer in view", async () => {
+    await talk.go("#/when/msg_1-3");
+    await talk.sees("whose text may leave it out");
+    await (await talk.page.waitForSelector("details.block summary"))?.click();
+    await talk.sees("Piles before turn 8.");
+    await talk.go("#/cost/1");
+    await talk.sees(/sent again[^]*#9\s[^]*0 → 1/);
+  });
+
+  it("goes to a day of the messages, under the heading of that day", async () => {
+    await demo.go("#/messages/1");
+    await demo.sees("1,448–1,487 of 1,487");
+    await demo.page.$eval("main input[type=date]", (field) => {
+      field.setAttribute("value", "2026-09-20");
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await demo.sees(/Earlier[^]*\n2026-09-20\n/);
+    await demo.until(`document.querySelector(".message-row.target time")?.dateTime.startsWith("2026-09-20")`);
   });
 
   it("opens a hit unfolded where its words are together, and marks them", async () => {
@@ -141,7 +214,7 @@ describe("the explorer", { skip: withoutBrowser }, () => {
     await demo.go("#/");
     await demo.sees("1,487");
     await demo.press("?");
-    await demo.sees(/Keys[^]*next conversation[^]*this help/);
+    await demo.sees(/Keys[^]*next conversation[^]*this help[^]*What the words mean[^]*carried/);
     assert.deepEqual(await demo.barriers(), []);
     await demo.press("Escape");
     await demo.misses("next conversation");
@@ -195,8 +268,10 @@ describe("the explorer", { skip: withoutBrowser }, () => {
   it("begins each view at its heading, and skips to the content", async () => {
     await demo.go("#/changes");
     await demo.until(`document.activeElement?.tagName === "H1"`);
-    await demo.page.evaluate("document.activeElement.blur()");
+    await demo.page.focus(".brand");
+    await demo.page.keyboard.down("Shift");
     await demo.press("Tab");
+    await demo.page.keyboard.up("Shift");
     assert.equal(await demo.page.evaluate("document.activeElement.textContent.trim()"), "Skip to the content");
     await demo.press("Enter");
     await demo.until(`document.activeElement?.id === "content"`);

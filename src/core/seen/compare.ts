@@ -73,6 +73,9 @@ export const changeKinds = [
   "left",
   /** Shown by what it was made from. */
   "unfolded",
+  /** Shown in full beside the summary that represents it, or no longer. */
+  "repeated",
+  "not repeated",
   /** It was evicted, or on another branch, and is shown again. */
   "returned",
   "rewritten",
@@ -104,9 +107,9 @@ type View = ReadonlyMap<ItemId, string>;
 export async function comparePrompts(store: Store, before: PromptRecord, after: PromptRecord): Promise<Comparison> {
   const [older, newer] = [await viewOf(store, before), await viewOf(store, after)];
   const gone: ItemChange[] = [];
-  for (const id of older.keys()) if (!newer.has(id)) gone.push(await whyGone(store, id, newer));
+  for (const id of older.keys()) if (!newer.has(id)) gone.push(await whyGone(store, id, older, newer));
   const come: ItemChange[] = [];
-  for (const id of newer.keys()) if (!older.has(id)) come.push(await whyCome(store, id, older, before));
+  for (const id of newer.keys()) if (!older.has(id)) come.push(await whyCome(store, id, { older, newer, before }));
   const told = new Set([...gone, ...come].map(({ of }) => of));
   const changed = [...newer].flatMap(([id, text]): readonly ItemChange[] =>
     older.has(id) && older.get(id) !== text ? [{ kind: howChanged(id, text), id, of: null }] : [],
@@ -170,16 +173,22 @@ export async function shownAbove(
   return null;
 }
 
-async function whyGone(store: Store, id: ItemId, newer: View): Promise<ItemChange> {
+async function whyGone(store: Store, id: ItemId, older: View, newer: View): Promise<ItemChange> {
   const of = await shownAbove(store, id, (summary) => newer.has(summary));
-  if (of !== null) return { kind: "folded", id, of };
+  if (of !== null) return { kind: older.has(of) ? "not repeated" : "folded", id, of };
   const [message] = typeof id === "number" ? await store.messages({ ids: [id] }) : [];
   return { kind: message?.aside === "branch" ? "left" : "evicted", id, of: null };
 }
 
-async function whyCome(store: Store, id: ItemId, older: View, before: PromptRecord): Promise<ItemChange> {
+interface Coming {
+  readonly older: View;
+  readonly newer: View;
+  readonly before: PromptRecord;
+}
+
+async function whyCome(store: Store, id: ItemId, { older, newer, before }: Coming): Promise<ItemChange> {
   const of = await shownAbove(store, id, (summary) => older.has(summary));
-  if (of !== null) return { kind: "unfolded", id, of };
+  if (of !== null) return { kind: newer.has(of) ? "repeated" : "unfolded", id, of };
   const isNew = typeof id === "number" && seqOf(id) > before.newestSeq;
   return { kind: isNew ? "arrived" : "returned", id, of: null };
 }

@@ -113,7 +113,9 @@ export async function findInPrompts(
       spans[spans.length - 1] = { ...last, to: place, prompts: last.prompts + 1 };
     else spans.push({ view, by, from: place, to: place, prompts: 1 });
   }
-  return spans;
+  const [first, ...rest] = spans;
+  // Before a summary was made, there was nothing to show.
+  return typeof id !== "number" && first?.view === "no" && rest.length > 0 ? rest : spans;
 }
 
 const isStored = (id: MessageId | SummaryId, { newestSeq, conversation }: PromptRecord): boolean =>

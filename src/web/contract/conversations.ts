@@ -53,4 +53,6 @@ export interface Activity {
   readonly conversation: ConversationId;
   /** Equally many messages lie between two neighbours: where these are close in time, there was much activity. */
   readonly pace: Pace;
+  /** How many came since the time that was asked for. */
+  readonly recent: number | null;
 }

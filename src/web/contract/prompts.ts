@@ -41,6 +41,8 @@ export interface PromptReading {
   readonly changes: Comparison | null;
   /** What was left out, shortened or evicted, in sentences. */
   readonly notes: readonly string[];
+  /** What did not fit; empty if that is no longer known. */
+  readonly leftOut: readonly (MessageId | SummaryId)[];
 }
 
 export interface ItemText {
@@ -59,6 +61,11 @@ export interface InView {
 
 // ── Health and cost ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+export interface InConversation {
+  readonly conversation: ConversationId;
+  readonly count: number;
+}
+
 export interface Health {
   /** Of the conversation when it was checked; null for the whole database. */
   readonly revision: number | null;
@@ -66,9 +73,11 @@ export interface Health {
   readonly checked: Inspection["checked"];
   /** Errors and warnings. */
   readonly count: number;
-  /** What can be fixed without a decision (`fix`), and whether a rewrite would help (`rewrite` with `repair`). */
-  readonly fixable: readonly ConversationId[];
-  readonly repairable: readonly ConversationId[];
+  /** How many findings can be fixed without a decision (`fix`), or by new texts (`rewrite` with `repair`), and where. */
+  readonly fixable: readonly InConversation[];
+  readonly repairable: readonly InConversation[];
+  /** Names of conversations with findings, by id. */
+  readonly names: Readonly<Record<number, string>>;
   /** Places on the timeline of subjects that have one, by subject. */
   readonly places: Readonly<Record<string, { readonly from: number; readonly to: number }>>;
 }

@@ -81,6 +81,10 @@ export interface SummaryReading extends SummaryInShort {
   readonly text: string;
   /** How many sources it has; read them with `sources`. */
   readonly sources: { readonly messages: number; readonly summaries: number };
+  /** The change that took it apart, if it is in that state. */
+  readonly dissolved: { readonly change: number; readonly at: Timestamp } | null;
+  /** Where the text of a carried one was written, through all segments; it is rewritten there. */
+  readonly origin: { readonly id: SummaryId; readonly conversation: ConversationId } | null;
   /** Summaries made from it, and those of later segments that carry its text. */
   readonly above: readonly SummaryInShort[];
   readonly carriedBy: readonly SummaryId[];

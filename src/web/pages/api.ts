@@ -122,7 +122,7 @@ export function onChanged(listener: () => void): () => void {
   changeListeners.add(listener);
   return () => changeListeners.delete(listener);
 }
-const onJob = listen(jobListeners);
+export const onJob = listen(jobListeners);
 const onConnection = listen(connectionListeners);
 
 /** Changes of a busy writer are shown at most this often. */

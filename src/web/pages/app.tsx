@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { followEvents, useConnection, useRead } from "./api.ts";
 import { activeKeys, everywhere, keyName, listenToKeys, useKeys } from "./keys.ts";
+import { Glossary } from "./parts/glossary.tsx";
 import { arrive, Button, Dialog, FailureNote, Loading, type Typed } from "./parts/ui.tsx";
 import { addressOf, follow, go, type Place, type View } from "./router.ts";
 import { aheadOf, AroundContext, useAround } from "./session.ts";
@@ -110,7 +111,7 @@ function Frame({ children }: { readonly children: ComponentChildren }) {
         </nav>
         <GoTo />
         <ThemeButton />
-        <Button class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+        <Button class="quiet" aria-label="Help" onClick={() => setHelp(true)}>
           ?
         </Button>
       </header>
@@ -121,6 +122,9 @@ function Frame({ children }: { readonly children: ComponentChildren }) {
         <Connected /> <span class="clip">{session.path}</span>
         <span>{session.readOnly === null ? "changes allowed" : "read only"}</span>
         <span>times in {session.zone}</span>
+        <Button class="quiet small" onClick={() => setHelp(true)}>
+          What the words mean
+        </Button>
         <span>lossless-claw {session.version}</span>
       </footer>
       {isHelp && <Help onClose={() => setHelp(false)} />}
@@ -176,7 +180,10 @@ function GoTo() {
     if (id.trim() === "") return;
     const why = await openId(id);
     setProblem(why);
-    if (why === null) setId("");
+    if (why !== null) return;
+    setId("");
+    // Where the view stays, so does its heading.
+    document.querySelector<HTMLElement>("h1")?.focus();
   };
   return (
     <form
@@ -247,27 +254,32 @@ function ThemeButton() {
 
 function Help({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
-      {activeKeys().map(({ title, keys }) => (
-        <section key={title} aria-label={title}>
-          <h3>{title}</h3>
-          <dl class="keys">
-            {keys.map(({ keys: names, does }) => (
-              <div key={names.join()}>
-                <dt>
-                  {names.map((name) => (
-                    <kbd key={name}>{keyName(name)}</kbd>
-                  ))}
-                </dt>
-                <dd>{does}</dd>
-              </div>
-            ))}
-          </dl>
+    <Dialog title="Keys and words" onClose={onClose}>
+      <div class="help">
+        <section aria-label="Keys">
+          {activeKeys().map(({ title, keys }) => (
+            <section key={title} aria-label={title}>
+              <h3>{title}</h3>
+              <dl class="keys">
+                {keys.map(({ keys: names, does }) => (
+                  <div key={names.join()}>
+                    <dt>
+                      {names.map((name) => (
+                        <kbd key={name}>{keyName(name)}</kbd>
+                      ))}
+                    </dt>
+                    <dd>{does}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ))}
+          <p class="soft">
+            On the timeline: the wheel or a pinch zooms, a drag selects, a click opens, a double click zooms in.
+          </p>
         </section>
-      ))}
-      <p class="soft">
-        On the timeline: the wheel or a pinch zooms, a drag selects, a click opens, a double click zooms in.
-      </p>
+        <Glossary />
+      </div>
     </Dialog>
   );
 }

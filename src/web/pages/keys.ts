@@ -35,12 +35,14 @@ export function useKeys(title: string, keys: readonly Key[]): void {
   }, []);
 }
 
-const typesText = "input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select";
+export const typesText = "input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select";
 
-/** In a field for searching, arrows lead out of it to what was found, and escape leaves it once it is empty. */
+/** In a field for searching, arrows lead out of it to what was found, and escape empties it first; else it leaves. */
 function leads({ key }: KeyboardEvent, field: Element): boolean {
-  if (key === "Escape" && field instanceof HTMLElement && (!("value" in field) || field.value === "")) field.blur();
-  return field.matches("input[type=search]") && (key === "ArrowDown" || key === "ArrowUp");
+  const isSearch = field.matches("input[type=search]");
+  const isEmptied = isSearch && "value" in field && field.value !== "";
+  if (key === "Escape" && field instanceof HTMLElement && !isEmptied) field.blur();
+  return isSearch && (key === "ArrowDown" || key === "ArrowUp");
 }
 
 export function listenToKeys(): void {

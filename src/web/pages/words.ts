@@ -1,8 +1,8 @@
 /** Words that several views use: names, times and counts, in the session's time zone. */
 
 import { parseMessageId, messageName, seqOf, conversationIn } from "../../core/model/types.ts";
-import type { Level, MessageId, Role } from "../../core/model/types.ts";
-import { timestampToMs, wallTime, type Timestamp } from "../../core/base/time.ts";
+import type { Level, MessageId } from "../../core/model/types.ts";
+import { dayMs, msToTimestamp, parseTimestamp, timestampToMs, wallTime, type Timestamp } from "../../core/base/time.ts";
 import type { NodeState } from "../contract.ts";
 import { addressOf } from "./router.ts";
 
@@ -15,6 +15,14 @@ export const setZone = (name: string): void => {
 export function clock(at: Timestamp): string {
   const { date, time } = wallTime(at, zone);
   return `${date} ${time}`;
+}
+
+const dateOf = (text: string): Timestamp | null => parseTimestamp(text);
+/** The ends of a day such as `2026-02-17`, as far as it has been typed; days of UTC, as searches have them. */
+export const startOfDay = (day: string): Timestamp | null => (Number(day.slice(0, 4)) < 1970 ? null : dateOf(day));
+export function endOfDay(day: string): Timestamp | null {
+  const start = startOfDay(day);
+  return start === null ? null : msToTimestamp(timestampToMs(start) + dayMs - 1);
 }
 
 /** `2026-02-17 15:37 – 16:02`, `2026-02-17 – 2026-03-01`. */
@@ -43,6 +51,9 @@ export function short(count: number): string {
 export const percent = (share: number): string =>
   share > 0 && share < 0.01 ? "<1%" : `${(100 * share).toFixed(share > 0.9 && share < 1 ? 1 : 0)}%`;
 
+/** A name in a sentence. */
+export const clipped = (name: string): string => (name.length > 40 ? `${name.slice(0, 39).trimEnd()}…` : name);
+
 export const stateWords: Readonly<Record<NodeState, string>> = {
   prompt: "in the prompt",
   context: "in context, shown by its sources",
@@ -57,13 +68,6 @@ export const levelWords: Readonly<Record<Level, string>> = {
   aggressive: "only the essential facts",
   extractive: "extracted without a model",
   truncated: "cut short",
-};
-
-export const roleNames: Readonly<Record<Role, string>> = {
-  user: "user",
-  assistant: "assistant",
-  tool: "tool",
-  system: "system",
 };
 
 export const depthName = (depth: number): string => (depth === 0 ? "d0 leaf" : `d${depth} condensed`);

@@ -5,37 +5,60 @@ import { useState } from "preact/hooks";
 import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
 import type { ChangeRequest, MessageReading, RewriteSelection } from "../../contract.ts";
 import { useKeys } from "../keys.ts";
-import { PlanDialog } from "./plan-dialog.tsx";
+import { PlanDialog, undoWords } from "./plan-dialog.tsx";
 import { RewriteDialog } from "./rewrite-dialog.tsx";
 import { Button } from "./ui.tsx";
 
-interface ButtonProps {
-  readonly request: ChangeRequest;
+interface OpeningProps {
   readonly words: string;
+  /** What a screen reader says, where the words alone do not say what is meant. */
+  readonly label?: string;
+  readonly onClosed?: () => void;
 }
 
-function Opening({ words, children }: { readonly words: string; readonly children: (close: () => void) => VNode }) {
+function Opening({
+  words,
+  label,
+  onClosed,
+  children,
+}: OpeningProps & { readonly children: (close: () => void) => VNode }) {
   const [isOpen, setOpen] = useState(false);
+  const close = (): void => {
+    setOpen(false);
+    onClosed?.();
+  };
   return (
     <>
-      <Button onClick={() => setOpen(true)}>{words}</Button>
-      {isOpen && children(() => setOpen(false))}
+      <Button aria-label={label} onClick={() => setOpen(true)}>
+        {words}
+      </Button>
+      {isOpen && children(close)}
     </>
   );
 }
 
-export const ChangeButton = ({ request, words }: ButtonProps) => (
-  <Opening words={words}>{(close) => <PlanDialog request={request} onClose={close} />}</Opening>
+/** In its dialog, the button that does it has the same words. */
+export const ChangeButton = ({ request, ...words }: OpeningProps & { readonly request: ChangeRequest }) => (
+  <Opening {...words}>
+    {(close) => (
+      <PlanDialog
+        request={request}
+        act={request.kind === "undo" ? undoWords : words.words.replace(/ …$/, "")}
+        onClose={close}
+      />
+    )}
+  </Opening>
 );
 
-interface RewriteProps {
+interface RewriteProps extends OpeningProps {
   readonly conversation: ConversationId;
   readonly select: RewriteSelection;
-  readonly words: string;
 }
 
-export const RewriteButton = ({ words, ...asked }: RewriteProps) => (
-  <Opening words={words}>{(close) => <RewriteDialog {...asked} onClose={close} />}</Opening>
+export const RewriteButton = ({ conversation, select, ...words }: RewriteProps) => (
+  <Opening {...words}>
+    {(close) => <RewriteDialog conversation={conversation} select={select} onClose={close} />}
+  </Opening>
 );
 
 export function PinButton({ message: { id, role, pin } }: { readonly message: MessageReading }) {
@@ -61,26 +84,31 @@ interface SummaryProps {
   readonly conversation: ConversationId;
   readonly summary: SummaryId;
   readonly depth: number;
+  readonly isDissolved: boolean;
 }
 
-export function SummaryButtons({ conversation, summary, depth }: SummaryProps) {
+export function SummaryButtons({ conversation, summary, depth, isDissolved }: SummaryProps) {
   const [open, setOpen] = useState<"rewrite" | "subtree" | "dissolve" | null>(null);
   useKeys("Summary", [
     { keys: ["r"], does: "rewrite this summary", run: () => setOpen("rewrite") },
-    { keys: ["d"], does: "dissolve this summary", run: () => setOpen("dissolve") },
+    ...(isDissolved ? [] : [{ keys: ["d"], does: "dissolve this summary", run: () => setOpen("dissolve" as const) }]),
   ]);
   const close = (): void => setOpen(null);
   return (
     <div class="actions start">
       <Button onClick={() => setOpen("rewrite")}>Rewrite …</Button>
       {depth > 0 && <Button onClick={() => setOpen("subtree")}>Rewrite with all below …</Button>}
-      <Button onClick={() => setOpen("dissolve")}>Dissolve …</Button>
+      {!isDissolved && <Button onClick={() => setOpen("dissolve")}>Dissolve …</Button>}
       {open === "rewrite" && <RewriteDialog conversation={conversation} select={{ summary }} onClose={close} />}
       {open === "subtree" && (
         <RewriteDialog conversation={conversation} select={{ subtree: summary }} onClose={close} />
       )}
       {open === "dissolve" && (
-        <PlanDialog request={{ kind: "dissolve", conversation, summary, purge: false }} onClose={close} />
+        <PlanDialog
+          request={{ kind: "dissolve", conversation, summary, purge: false }}
+          act="Dissolve"
+          onClose={close}
+        />
       )}
     </div>
   );

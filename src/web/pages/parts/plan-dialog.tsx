@@ -5,7 +5,7 @@ import type { Applied, ChangeRequest, Failure, Plan } from "../../contract.ts";
 import { failureOf, useWork, write } from "../api.ts";
 import type { Working } from "../api.ts";
 import { useAround } from "../session.ts";
-import { Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
+import { Actions, Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
 
 export const changeTitles: Readonly<Record<ChangeRequest["kind"], string>> = {
   compact: "Compact",
@@ -18,10 +18,14 @@ export const changeTitles: Readonly<Record<ChangeRequest["kind"], string>> = {
 
 interface Props {
   readonly request: ChangeRequest;
+  /** What the button that does it says. */
+  readonly act: string;
   readonly onClose: () => void;
 }
 
-export function PlanDialog({ request, onClose }: Props) {
+export const undoWords = "Undo this change";
+
+export function PlanDialog({ request, act, onClose }: Props) {
   const { session } = useAround();
   const [asked, setAsked] = useState(request);
   const [plan, setPlan] = useState<Plan | null>(null);
@@ -55,16 +59,16 @@ export function PlanDialog({ request, onClose }: Props) {
           {session.readOnly !== null && <p class="soft">{sentence(session.readOnly)}</p>}
           {work.failure !== null && <FailureNote failure={work.failure} />}
           <Progress work={work} />
-          <div class="actions">
+          <Actions>
             <Button onClick={onClose}>Cancel</Button>
             <Button
               class="primary"
               disabled={plan.refusal !== null || session.readOnly !== null || work.isBusy}
               onClick={() => void apply()}
             >
-              Apply
+              {asked.kind === "undo" && request.kind !== "undo" ? undoWords : act}
             </Button>
-          </div>
+          </Actions>
         </>
       )}
       {applied !== null && (
@@ -130,12 +134,12 @@ interface EndProps {
 }
 
 export const UndoOrClose = ({ change, onClose, onUndo }: EndProps) => (
-  <div class="actions">
+  <Actions>
     {change !== null && <Button onClick={() => onUndo(change)}>Undo change {change}</Button>}
     <Button class="primary" onClick={onClose}>
       Close
     </Button>
-  </div>
+  </Actions>
 );
 
 const Result = ({ applied: { words, change }, ...end }: Omit<EndProps, "change"> & { readonly applied: Applied }) => (

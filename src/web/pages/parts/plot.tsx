@@ -1,6 +1,10 @@
 /** Plots of our own, as SVG: each has a name, a scale, a title per bar, and the same numbers as a table. */
 
 import type { ComponentChildren } from "preact";
+import { plural } from "../../../core/base/format.ts";
+import { msToTimestamp } from "../../../core/base/time.ts";
+import { go } from "../router.ts";
+import { clock } from "../words.ts";
 import { Table } from "./ui.tsx";
 
 export interface Bar {
@@ -46,12 +50,12 @@ export function BarPlot({ title, bars, format, most = 0, marked, children }: Plo
         <line class="grid" x1="0" x2={width} y1="0.5" y2="0.5" />
         <line class="grid" x1="0" x2={width} y1={height / 2} y2={height / 2} />
         <line class="base" x1="0" x2={width} y1={height} y2={height} />
-        {bars.map(({ label, value, mark }, at) => {
+        {bars.map(({ label, value, mark, href }, at) => {
           const tall = value === null ? 0 : Math.max(value > 0 ? 1 : 0, (value / top) * height);
           const left = at * step;
           return (
-            <g key={at}>
-              <title>{`${label}: ${value === null ? "unknown" : format(value)}`}</title>
+            <g key={at} class={href === undefined ? "" : "leads"} onClick={() => href !== undefined && go(href)}>
+              <title>{`${label}: ${value === null ? "unknown" : format(value)}${href === undefined ? "" : " (click to open the prompt)"}`}</title>
               <rect class="hover" x={left} y="0" width={step} height={height} />
               <rect class="bar" x={left + (step - wide) / 2} y={height - tall} width={wide} height={tall} />
               {mark === true && <rect class="mark" x={left + step / 2 - 1} y={height + 3} width="2" height="8" />}
@@ -96,6 +100,7 @@ export function Sparkline({ counts, label }: { readonly counts: readonly number[
       role="img"
       aria-label={label}
     >
+      <title>{label}</title>
       {counts.map((count, at) => {
         const tall = count === 0 ? 0.75 : Math.max(2, 24 * Math.sqrt(count / most));
         return <rect key={at} class={count === 0 ? "none" : ""} x={at * 4} y={24 - tall} width="3" height={tall} />;
@@ -121,9 +126,22 @@ export function activityCounts(pace: readonly (readonly [number, number])[], cel
   return counts;
 }
 
-/** How many came after a time: exact where each has a point, otherwise to the point before. */
-export const countSince = (pace: readonly (readonly [number, number])[], fromMs: number): number =>
-  (pace.at(-1)?.[0] ?? 0) - (pace.findLast(([, ms]) => ms < fromMs)?.[0] ?? (pace[0]?.[0] ?? 1) - 1);
+/** The day with most messages; approximate where not each of them has a point. */
+export function busiestDay(pace: readonly (readonly [number, number])[]): string {
+  const days = new Map<string, number>();
+  const dayOf = (ms: number): string => clock(msToTimestamp(ms)).slice(0, "2026-02-17".length);
+  for (const [at, [seq, ms]] of pace.entries()) {
+    const before = pace[at - 1];
+    const count = before === undefined ? 1 : seq - before[0];
+    const ends = [...new Set([dayOf(count > 1 ? (before?.[1] ?? ms) : ms), dayOf(ms)])];
+    for (const day of ends) days.set(day, (days.get(day) ?? 0) + count / ends.length);
+  }
+  const [day, most] = [...days].reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0]);
+  const isExact = (pace.at(-1)?.[0] ?? 0) - (pace[0]?.[0] ?? 0) < pace.length;
+  return day === ""
+    ? "none yet"
+    : `busiest day ${day}, ${isExact ? "" : "about "}${plural(Math.round(most), "message")}`;
+}
 
 /** An amount beside its number, as a share of the largest. */
 export const Amount = ({ share }: { readonly share: number }) => (

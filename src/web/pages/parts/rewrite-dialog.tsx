@@ -7,8 +7,8 @@ import type { Drafted, Failure, RewritePlan, RewriteSelection } from "../../cont
 import { failureOf, useWork, write } from "../api.ts";
 import { useAround } from "../session.ts";
 import { SideBySide } from "./diff.tsx";
-import { Lines, PlanDialog, Progress, UndoOrClose } from "./plan-dialog.tsx";
-import { Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
+import { Lines, PlanDialog, Progress, undoWords, UndoOrClose } from "./plan-dialog.tsx";
+import { Actions, Button, Dialog, FailureNote, Linked, Loading, sentence } from "./ui.tsx";
 
 interface Props {
   readonly conversation: ConversationId;
@@ -23,7 +23,8 @@ export function RewriteDialog({ conversation, select, onClose }: Props) {
   useEffect(() => {
     write("rewritePlan", { conversation, select }).then(setPlan, (error: unknown) => setFailure(failureOf(error)));
   }, []);
-  if (undone !== null) return <PlanDialog request={{ kind: "undo", change: undone }} onClose={onClose} />;
+  if (undone !== null)
+    return <PlanDialog request={{ kind: "undo", change: undone }} act={undoWords} onClose={onClose} />;
   return (
     <Dialog title="Rewrite" onClose={onClose} wide>
       {failure !== null && <FailureNote failure={failure} />}
@@ -99,6 +100,9 @@ function Steps({ plan, onClose, onUndo }: StepsProps) {
       </p>
       {plan.refusal !== null && <FailureNote failure={plan.refusal} />}
       {session.readOnly !== null && <p class="soft">{sentence(session.readOnly)}</p>}
+      <p class="visually-hidden" role="status">
+        {drafted?.kind === "drafted" && "Draft ready."}
+      </p>
       {drafted !== null && <DraftView drafted={drafted} />}
       {work.failure !== null && <FailureNote failure={work.failure} />}
       <Progress work={work} />
@@ -127,7 +131,7 @@ function StepButtons({
 }: StepButtonsProps) {
   const { isBusy } = work;
   return (
-    <div class="actions">
+    <Actions>
       <Button onClick={onClose}>{count === 0 ? "Cancel" : "Stop here"}</Button>
       {!isSingle && (
         <Button disabled={isBusy} onClick={next}>
@@ -145,10 +149,10 @@ function StepButtons({
         </Button>
       ) : (
         <Button class="primary" disabled={isBusy || drafted.kind !== "drafted"} onClick={() => void apply()}>
-          Apply
+          Apply this draft
         </Button>
       )}
-    </div>
+    </Actions>
   );
 }
 

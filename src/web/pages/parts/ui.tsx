@@ -6,6 +6,7 @@ import type { MessageId } from "../../../core/model/types.ts";
 import type { Timestamp } from "../../../core/base/time.ts";
 import type { Failure, NodeState } from "../../contract.ts";
 import type { Asked } from "../api.ts";
+import { typesText } from "../keys.ts";
 import { addressOfId, ago, clock, nameOfId, splitIds, stateWords } from "../words.ts";
 
 export function IdLink({ id, children }: { readonly id: string | MessageId; readonly children?: ComponentChildren }) {
@@ -180,7 +181,9 @@ export function Heading({ children, title }: { readonly children: ComponentChild
     document.title = `${title} · lossless-claw`;
   }, [title]);
   useLayoutEffect(() => {
-    if (isArriving) heading.current?.focus({ preventScroll: true });
+    // What comes late must not take the focus from a field in which somebody types.
+    const isTyping = document.activeElement?.matches(typesText) === true;
+    if (isArriving && !isTyping) heading.current?.focus({ preventScroll: true });
     isArriving = false;
   }, []);
   return (
@@ -276,7 +279,7 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
     };
   }, []);
   return (
-    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog ref={dialog} tabIndex={-1} class={wide ? "wide" : ""} aria-labelledby="dialog-title" onClose={onClose}>
       <header class="dialog-head">
         <h2 id="dialog-title">{title}</h2>
         <Button class="quiet" aria-label="Close" onClick={onClose}>
@@ -285,6 +288,22 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
       </header>
       {children}
     </dialog>
+  );
+}
+
+/** What a dialog can do, always in view. When a step takes the focused button away, what comes next gets the focus. */
+export function Actions({ children }: { readonly children: ComponentChildren }) {
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const { activeElement: focused } = document;
+    if (focused?.matches("body, dialog, :disabled") === false) return;
+    const next = row.current?.querySelector<HTMLElement>(".primary:not(:disabled)");
+    (next ?? document.querySelector<HTMLElement>("dialog[open]"))?.focus();
+  });
+  return (
+    <div ref={row} class="actions">
+      {children}
+    </div>
   );
 }
 

@@ -78,14 +78,21 @@ function NodeView({ node }: { readonly node: Node }) {
       return (
         <Table
           label="table"
-          columns={node.head.map((cell, at) => (
-            <Inlines key={at} nodes={cell} />
-          ))}
+          columns={node.head.map((cell, at) =>
+            node.rows.every((row) => isAmount.test(plainOf(row[at] ?? []))) ? (
+              `${plainOf(cell)} #`
+            ) : (
+              <Inlines key={at} nodes={cell} />
+            ),
+          )}
           rows={node.rows.map((row, number) => [number, ...row.map((cell, at) => <Inlines key={at} nodes={cell} />)])}
         />
       );
   }
 }
+
+const plainOf = (nodes: readonly Inline[]): string =>
+  nodes.map((node) => ("inside" in node ? plainOf(node.inside) : "text" in node ? node.text : "")).join("");
 
 const tight = ([only, ...more]: readonly Node[]): ComponentChildren =>
   more.length === 0 && only?.kind === "paragraph" ? <Inlines nodes={only.inside} /> : null;
@@ -166,12 +173,16 @@ export const Blocks = ({ blocks }: { readonly blocks: readonly Block[] }) => (
   <>
     {blocks.length === 0 && <p class="soft">Without content.</p>}
     {blocks.map((block, at) => (
-      <BlockView key={at} block={block} />
+      <BlockView key={at} block={block} beside={wordsIn(blocks)} />
     ))}
   </>
 );
 
-function BlockView({ block }: { readonly block: Block }) {
+/** What a picture is about is most likely said beside it. */
+const wordsIn = (blocks: readonly Block[]): string =>
+  opening(blocks.flatMap((block) => (block.kind === "text" ? [block.text] : []))[0] ?? "");
+
+function BlockView({ block, beside }: { readonly block: Block; readonly beside: string }) {
   switch (block.kind) {
     case "text":
       return <Markdown text={block.text} />;
@@ -198,7 +209,7 @@ function BlockView({ block }: { readonly block: Block }) {
         </details>
       );
     case "picture":
-      return <Picture address={block.address} mimeType={block.mimeType} />;
+      return <Picture address={block.address} mimeType={block.mimeType} beside={beside} />;
     case "file":
       return (
         <p class="block">
@@ -257,15 +268,18 @@ function CallView({ name, input }: { readonly name: string; readonly input: Json
 
 const plain = (value: Json | undefined): string => (typeof value === "string" ? value : JSON.stringify(value ?? null));
 
+/** Numbers, with signs, units of money and percent, as columns of tables have them; or nothing. */
+const isAmount = /^\s*(?:[-+−]?[£$€]?\s?\d[\d,.' ]*\s?[%€kM]?|[-–]?)\s*$/;
+
 function ResultView({ text }: { readonly text: string }) {
   const grid = useMemo(() => gridOf(text), [text]);
   if (grid !== null)
     return (
       <Table
         label="table"
-        columns={grid.head.map((cell) => (
-          <>{cell}</>
-        ))}
+        columns={grid.head.map((cell, at) =>
+          grid.rows.every((row) => isAmount.test(row[at] ?? "")) ? `${cell} #` : <>{cell}</>,
+        )}
         rows={grid.rows.map((row, at) => [at, ...row])}
       />
     );
@@ -273,8 +287,21 @@ function ResultView({ text }: { readonly text: string }) {
 }
 
 /** Only pictures of kinds that cannot contain anything else; others can be opened as text. */
-function Picture({ address, mimeType }: { readonly address: string; readonly mimeType: string }) {
+interface PictureProps {
+  readonly address: string;
+  readonly mimeType: string;
+  readonly beside: string;
+}
+
+function Picture({ address, mimeType, beside }: PictureProps) {
   if (!/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/.test(mimeType))
     return <p class="block soft">A picture that is not shown ({mimeType}).</p>;
-  return <img class="picture" src={address} alt={`picture, ${mimeType}`} loading="lazy" />;
+  return (
+    <img
+      class="picture"
+      src={address}
+      alt={beside === "" ? `picture, ${mimeType}` : `picture beside the words: ${beside}`}
+      loading="lazy"
+    />
+  );
 }

@@ -5,7 +5,7 @@ import { messageIdOf, messageName } from "../../../core/model/types.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { NodeState, Timeline } from "../../contract.ts";
 import { Button, IdLink, StateBadge, Table, When } from "../parts/ui.tsx";
-import { depthName, roleNames } from "../words.ts";
+import { depthName } from "../words.ts";
 import type { Item, Window } from "./stage.ts";
 
 /** More would not be read one by one. */
@@ -37,7 +37,7 @@ function rowsIn(timelines: readonly Timeline[], { from, to }: Window): readonly 
       .filter(({ seq }) => seq >= from && seq <= to)
       .map(({ id, role, at, tokens, state, seq }) => ({
         id: messageName(id),
-        what: roleNames[role],
+        what: role,
         at,
         tokens,
         state,

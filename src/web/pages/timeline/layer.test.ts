@@ -62,6 +62,17 @@ const timeline = (given: Partial<Timeline>): Timeline => ({
 });
 
 describe("places on the axes", () => {
+  it("shows at the beginning what was carried over, although it tells of what was before", () => {
+    const early = { earliestAt: msToTimestamp(start - 9 * hour), latestAt: msToTimestamp(start - 8 * hour) };
+    const carried = { ...summary("sum_0000000100000002", 0, 1, 1), ...early, isCarried: true };
+    for (const axis of ["time", "messages"] as const) {
+      const given = timeline({ summaries: [carried] });
+      const [row] = toLayer(given, toScale(axis, given, "UTC")).summaries;
+      assert.equal(row?.from[0], 0);
+      assert.ok((row.to[0] ?? 0) > 0, axis);
+    }
+  });
+
   it("go from a message to its place and back, on both axes", () => {
     for (const axis of ["time", "messages"] as const) {
       const scale = toScale(axis, timeline({}), "UTC");

@@ -245,14 +245,18 @@ interface SummaryBar {
 
 function summaryRows({ summaries, summaryBuckets, depthMax }: Timeline, scale: Scale): readonly SummaryBars[] {
   const left = (seq: number): number => placeOfSeq(scale, seq);
+  const carriedWidth = scale.length / 100;
   const bars: readonly SummaryBar[] = [
     ...summaries.map((node) => ({
       ...node,
       count: 1,
       state: codeOf(node.state),
       left: scale.axis === "time" ? Date.parse(node.earliestAt) - scale.originMs : node.from - scale.firstSeq,
-      right:
-        scale.axis === "time" ? Date.parse(node.latestAt) - scale.originMs + leastMs : node.to + 1 - scale.firstSeq,
+      right: node.isCarried
+        ? carriedWidth
+        : scale.axis === "time"
+          ? Date.parse(node.latestAt) - scale.originMs + leastMs
+          : node.to + 1 - scale.firstSeq,
     })),
     ...summaryBuckets.map((bucket) => ({
       ...bucket,

@@ -6,7 +6,7 @@ import { useRead } from "../api.ts";
 import { Button, IdLink, Shown, StateBadge, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { Blocks, Markdown } from "../text/view.tsx";
-import { depthName, levelWords, roleNames, span } from "../words.ts";
+import { depthName, levelWords, span } from "../words.ts";
 import { itemWords } from "./in-view.tsx";
 import { states } from "./layer.ts";
 import type { Item, Stage } from "./stage.ts";
@@ -49,7 +49,7 @@ function MessagePreview({ id, state }: { readonly id: MessageId; readonly state:
       {({ role, at, tokens, blocks, coveredBy }) => (
         <>
           <h2>
-            <span class={`role role-${role}`}>{roleNames[role]}</span> <IdLink id={id} />
+            <span class={`role role-${role}`}>{role}</span> <IdLink id={id} />
           </h2>
           <p class="soft">
             <When at={at} /> · {plural(tokens, "token")} · <StateBadge state={states[state] ?? "prompt"} />

@@ -3,15 +3,16 @@
 import { useState } from "preact/hooks";
 import { formatCount, plural } from "../../../core/base/format.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
-import type { ChangeInShort } from "../../../format/changes.ts";
+import { stateWords, type ChangeInShort } from "../../../format/shared-words.ts";
 import { useRead } from "../api.ts";
 import { ChangeButton } from "../parts/change-buttons.tsx";
 import { diffOf, SideBySide } from "../parts/diff.tsx";
+import { ItemsWords } from "../parts/items.tsx";
 import { PlanDialog } from "../parts/plan-dialog.tsx";
 import { Button, Empty, Heading, IdLink, Linked, Select, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
-import { addressOfId } from "../words.ts";
+import { addressOfId, splitIds } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
 
 const perPage = 50;
@@ -81,23 +82,12 @@ function Begin({ conversation }: { readonly conversation: ConversationId }) {
       {isOpen && (
         <PlanDialog
           request={{ kind: "transplant", source: conversation, target: conversationIdOf(target) }}
+          act="Transplant"
           onClose={() => setOpen(false)}
         />
       )}
     </section>
   );
-}
-
-function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
-  switch (state) {
-    case "holds":
-      return "";
-    case "for good":
-      return wayBack === null ? "cannot be undone" : "can be redone";
-    case "undone":
-    case "partly undone":
-      return `${state} by ${undoneBy.join(", ")}`;
-  }
 }
 
 const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
@@ -128,10 +118,12 @@ const ChangeTable = ({ rows }: { readonly rows: readonly ChangeInShort[] }) => (
 // ── One change ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One button for both, so that its dialog outlives what it does. */
-function UndoButton({ change: { change, state, undoneBy } }: { readonly change: ChangeInShort }) {
+function UndoButton({ change: { change, operation, what, state, undoneBy } }: { readonly change: ChangeInShort }) {
   const isUndone = state === "undone";
+  const [, of = `change ${change}`] = splitIds(what);
   const request = { kind: "undo", change: isUndone ? (undoneBy.at(-1) ?? change) : change } as const;
-  return <ChangeButton request={request} words={isUndone ? "Redo …" : "Undo …"} />;
+  const word = isUndone ? "Redo" : "Undo";
+  return <ChangeButton request={request} words={`${word} …`} label={`${word} the ${operation} of ${of}`} />;
 }
 
 export function ChangeView() {
@@ -141,11 +133,11 @@ export function ChangeView() {
   return (
     <>
       <nav aria-label="Way back" class="crumbs">
-        <a href={addressOf("changes")}>Changes</a> <span aria-hidden="true">›</span>
+        <a href={addressOf("changes")}>Changes</a> <span aria-hidden="true">›</span> <span>Change {number}</span>
       </nav>
       <Heading title={`Change ${number}`}>Change {number}</Heading>
       <Shown asked={asked} what={`change ${number}`}>
-        {({ change, stepsLeft }) => (
+        {({ change, stepsLeft, items }) => (
           <>
             <p>
               {change.operation}: <Linked text={change.what} />
@@ -164,12 +156,19 @@ export function ChangeView() {
             {change.state !== "for good" && <UndoButton change={change} />}
             {change.steps.map((step, at) => (
               <section key={at} class="step">
-                <h2>
-                  {addressOfId(step.subject) !== null && !step.what.includes(step.subject) && (
-                    <IdLink id={step.subject} />
-                  )}{" "}
-                  <Linked text={step.what} />
-                </h2>
+                {step.what !== change.what && (
+                  <h2>
+                    {addressOfId(step.subject) !== null && !step.what.includes(step.subject) && (
+                      <IdLink id={step.subject} />
+                    )}{" "}
+                    <Linked text={step.what} />
+                  </h2>
+                )}
+                {(items[at] ?? []).length > 0 && (
+                  <p>
+                    It was made of <ItemsWords items={items[at] ?? []} />.
+                  </p>
+                )}
                 {step.texts !== null && (
                   <SideBySide lines={diffOf(step.texts.before, step.texts.after)} oldTitle="before" newTitle="after" />
                 )}

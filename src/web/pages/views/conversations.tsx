@@ -7,7 +7,7 @@ import type { ConversationId } from "../../../core/model/types.ts";
 import type { Conversations, ConversationRow } from "../../contract.ts";
 import { finish, read, useRead, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { activityCounts, countSince, Sparkline } from "../parts/plot.tsx";
+import { activityCounts, busiestDay, Sparkline } from "../parts/plot.tsx";
 import { Ago, Button, Empty, Field, Head, Heading, Select, Shown, useStill } from "../parts/ui.tsx";
 import { addressOf, go, replace, withSettings } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
@@ -164,6 +164,7 @@ interface Active {
   readonly counts: readonly number[];
   /** How many messages came in the last 7 days. */
   readonly recent: number;
+  readonly busiest: string;
 }
 
 function useActivity(key: string): ReadonlyMap<ConversationId, Active> {
@@ -175,14 +176,15 @@ function useActivity(key: string): ReadonlyMap<ConversationId, Active> {
     void (async () => {
       for (let from = 0; from < ids.length; from += perRequest) {
         const conversations = ids.slice(from, from + perRequest);
-        const found = await read("activity", { conversations, marks: 200 }, abort.signal);
-        const weekAgo = nowOf(around) - 7 * dayMs;
-        const active = found.map(({ conversation, pace }): readonly [ConversationId, Active] => [
+        const since = msToTimestamp(nowOf(around) - 7 * dayMs);
+        const found = await read("activity", { conversations, marks: 200, since }, abort.signal);
+        const active = found.map(({ conversation, pace, recent }): readonly [ConversationId, Active] => [
           conversation,
           {
             from: msToTimestamp(pace[0]?.[1] ?? 0),
             counts: activityCounts(pace, sparkCells),
-            recent: countSince(pace, weekAgo),
+            recent: recent ?? 0,
+            busiest: busiestDay(pace),
           },
         ]);
         setAll((known) => new Map([...known, ...active]));
@@ -226,7 +228,9 @@ function Row({ row, activity, isInner }: RowProps) {
           )}
         </td>
         <td>
-          {activity !== undefined && <Sparkline counts={activity.counts} label={`activity of ${name}`} />}
+          {activity !== undefined && (
+            <Sparkline counts={activity.counts} label={`activity of ${name}: ${activity.busiest}`} />
+          )}
           {activity !== undefined && lastMessageAt !== null && (
             <div class="soft small nowrap">{span(activity.from, lastMessageAt)}</div>
           )}
@@ -296,7 +300,7 @@ const quickMessages = 2_000;
 const checked = new Map<string, number>();
 let queue: Promise<unknown> = Promise.resolve();
 
-function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
+function HealthMark({ row: { conversation, name, stalled } }: Pick<RowProps, "row">) {
   const { id, revision, totals } = conversation;
   const key = `${id} ${revision}`;
   const [count, setCount] = useState<number | null>(checked.get(key) ?? null);
@@ -321,7 +325,7 @@ function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
   if (stalled !== null)
     return (
       <a href={addressOf("health", id)} class="badge bad" title={stalled}>
-        ! compaction failed
+        ! compaction failed<span class="visually-hidden">, {name}</span>
       </a>
     );
   if (count === null)
@@ -336,8 +340,13 @@ function HealthMark({ row: { conversation, stalled } }: Pick<RowProps, "row">) {
       </Button>
     );
   return (
-    <a href={addressOf("health", id)} class={count === 0 ? "badge good" : "badge caution"}>
-      {count === 0 ? "✓ healthy" : `! ${plural(count, "finding")}`}
+    <a
+      href={addressOf("health", id)}
+      class={count === 0 ? "badge good" : "badge caution"}
+      title="Of what is stored, whether it is whole and right. How full the context is, is another question."
+    >
+      {count === 0 ? "✓ data healthy" : `! ${plural(count, "finding")}`}
+      <span class="visually-hidden">, {name}</span>
     </a>
   );
 }

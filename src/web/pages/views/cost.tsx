@@ -7,7 +7,7 @@ import type { PromptCost } from "../../../core/seen/stats.ts";
 import { stretchesOf } from "../../../format/stats.ts";
 import type { Stats } from "../../contract.ts";
 import { useRead } from "../api.ts";
-import { BarPlot, type Bar } from "../parts/plot.tsx";
+import { BarPlot, busiestDay, type Bar } from "../parts/plot.tsx";
 import { Choice, Empty, Figures, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { nowOf, useAround } from "../session.ts";
@@ -55,6 +55,10 @@ function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly st
   return (
     <>
       <Figures figures={figuresOf(stats)} />
+      <p class="soft small">
+        Sent again: bytes of the prompt before that could not be reused, because something ahead of them changed.{" "}
+        {pace.length > 0 && `In all of the conversation: ${busiestDay(pace)}.`}
+      </p>
       {stretches.length === 0 ? (
         <Empty title="No prompts were recorded in this period." />
       ) : (
@@ -87,6 +91,7 @@ function Plots({ stats: { stats, compactions, calls, pace }, of }: { readonly st
           )}
         </>
       )}
+      <Folds prompts={stats.prompts} of={of} />
       <BarPlot title="Growth, in messages" bars={growthOf(pace)} format={formatCount} />
       {calls.length > 0 && (
         <BarPlot title="Tokens for writing summaries" bars={stretchesOf(calls, barsMax).map(callsBar)} format={short} />
@@ -118,7 +123,8 @@ function barOf(some: readonly PromptCost[], of: number, value: number | null): B
     label: first === undefined ? numbers : `${numbers}, ${clock(first.at)}`,
     value,
     mark: some.some(({ isChanged }) => isChanged),
-    href: addressOf("seen", of, { prompt: last?.number }),
+    // To the prompt that changed, if one did.
+    href: addressOf("seen", of, { prompt: (some.find(({ isChanged }) => isChanged) ?? last)?.number }),
   };
 }
 
@@ -155,6 +161,36 @@ function callsBar(some: Stats["calls"]): Bar {
     label: first === undefined ? "" : `${some.length === 1 ? "1 call" : `${some.length} calls`}, ${clock(first.at)}`,
     value: sum(some.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens)),
   };
+}
+
+/** What each change before the end of a prompt cost of the cache, the dearest first. */
+function Folds({ prompts, of }: { readonly prompts: readonly PromptCost[]; readonly of: number }) {
+  const rows = prompts.flatMap((prompt, at) => {
+    const before = prompts[at - 1];
+    return prompt.isChanged && before !== undefined ? [{ prompt, before, shared: prompt.shared ?? 0 }] : [];
+  });
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <h2>Folds, and other changes before the end of a prompt</h2>
+      <Table
+        label="What folds cost of the cache"
+        columns={["prompt", "when", "sent again #", "still the same #", "bytes before #", "tokens #", "summaries #"]}
+        rows={rows
+          .toSorted((a, b) => b.before.bytes - b.shared - (a.before.bytes - a.shared))
+          .map(({ prompt: { number, at, tokens, summaries }, before, shared }) => [
+            number,
+            <a href={addressOf("seen", of, { prompt: number })}>#{number}</a>,
+            <When at={at} />,
+            formatBytes(before.bytes - shared),
+            formatBytes(shared),
+            formatBytes(before.bytes),
+            `${formatCount(before.tokens)} → ${formatCount(tokens)}`,
+            `${before.summaries} → ${summaries}`,
+          ])}
+      />
+    </>
+  );
 }
 
 function Compactions({ rows }: { readonly rows: Stats["compactions"] }) {

@@ -1,11 +1,11 @@
 /** Health: what a check found, the worst first, with what to do about it. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount, plural } from "../../../core/base/format.ts";
 import type { ConversationId } from "../../../core/model/types.ts";
 import type { FindingGroup, ReportedFinding } from "../../../format/findings.ts";
 import type { Health } from "../../contract.ts";
-import { onChanged, useRead, useWork, write } from "../api.ts";
+import { onChanged, onJob, useRead, useWork, write } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { ChangeButton, RewriteButton } from "../parts/change-buttons.tsx";
 import { Progress } from "../parts/plan-dialog.tsx";
@@ -23,7 +23,7 @@ import {
 } from "../parts/ui.tsx";
 import { addressOf } from "../router.ts";
 import { useAround } from "../session.ts";
-import { addressOfId } from "../words.ts";
+import { addressOfId, clipped } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
 
 export function HealthView() {
@@ -73,14 +73,26 @@ function Check({ conversation }: { readonly conversation: ConversationId | null 
   const work = useWork();
   const check = async (): Promise<void> => {
     setOld(false);
+    wasApplied.current = false;
     const result = await work.run(async () => await write("health", conversation === null ? {} : { conversation }));
     if (result?.kind === "health") setHealth(result.health);
+  };
+  const wasApplied = useRef(false);
+  const onClosed = (): void => {
+    if (wasApplied.current) void check();
   };
   useEffect(() => {
     void check();
     const forget = onChanged(() => setOld(true));
+    // Its dialog shows the result, with an undo; a new check may take the button away that opened it.
+    const leave = onJob(({ result }) => {
+      if (result?.kind !== "applied") return;
+      wasApplied.current = true;
+      if (document.querySelector("dialog[open]") === null) void check();
+    });
     return () => {
       forget();
+      leave();
       // A check that nobody waits for keeps the reader busy.
       work.stop();
     };
@@ -98,7 +110,7 @@ function Check({ conversation }: { readonly conversation: ConversationId | null 
               Something was written since this check. <Button onClick={() => void check()}>Check again</Button>
             </p>
           )}
-          <Report health={health} conversation={conversation} />
+          <Report health={health} conversation={conversation} onClosed={onClosed} />
         </>
       )}
     </>
@@ -107,8 +119,16 @@ function Check({ conversation }: { readonly conversation: ConversationId | null 
 
 const severities = { error: "Errors", warning: "Warnings", info: "Information" } as const;
 
-function Report({ health, conversation }: { readonly health: Health; readonly conversation: ConversationId | null }) {
-  const { groups, checked, count, fixable, repairable } = health;
+interface ReportProps {
+  readonly health: Health;
+  readonly conversation: ConversationId | null;
+  /** After a dialog. */
+  readonly onClosed: () => void;
+}
+
+function Report({ health, conversation, onClosed }: ReportProps) {
+  const { groups, checked, count, fixable, repairable, names } = health;
+  const of = (id: ConversationId): string => (id === conversation ? "" : ` of “${clipped(names[id] ?? "")}” (#${id})`);
   const extent = `${plural(checked.messages, "message")} and ${plural(checked.summaries, "summary", "summaries")} checked`;
   const errors = groups
     .filter(({ severity }) => severity === "error")
@@ -125,25 +145,28 @@ function Report({ health, conversation }: { readonly health: Health; readonly co
         <span aria-hidden="true">{count === 0 ? "✓" : "!"}</span> {verdict} <span class="soft">{extent}</span>
       </p>
       <div class="actions start">
-        {fixable.map((id) => (
+        {fixable.map(({ conversation: id, count: some }) => (
           <ChangeButton
             key={`fix ${id}`}
             request={{ kind: "fix", conversation: id }}
-            words={`Fix what can be derived${conversation === null ? ` in #${id}` : ""} …`}
+            words={`Fix ${plural(some, "finding")}${of(id)} …`}
+            onClosed={onClosed}
           />
         ))}
-        {repairable.map((id) => (
+        {repairable.map(({ conversation: id }) => (
           <RewriteButton
             key={`repair ${id}`}
             conversation={id}
             select={{ repair: true }}
-            words={`Rewrite what a new text sets right${conversation === null ? ` in #${id}` : ""} …`}
+            words={`Rewrite poor summaries${of(id)} …`}
+            onClosed={onClosed}
           />
         ))}
         {conversation !== null && (
           <ChangeButton
             request={{ kind: "compact", conversation, isForced: false, isLocal: false }}
             words="Compact …"
+            onClosed={onClosed}
           />
         )}
         {conversation !== null && (
@@ -158,7 +181,7 @@ function Report({ health, conversation }: { readonly health: Health; readonly co
             <section key={severity} aria-label={severities[severity]}>
               <h2>{severities[severity]}</h2>
               {of.map((group, at) => (
-                <Group key={at} group={group} places={health.places} />
+                <Group key={at} group={group} health={health} isOfAll={conversation === null} />
               ))}
             </section>
           )
@@ -172,15 +195,17 @@ const shownPerGroup = 10;
 
 function Group({
   group: { severity, code, findings, sentence: words },
-  places,
+  health: { places, names },
+  isOfAll,
 }: {
   readonly group: FindingGroup;
-  readonly places: Health["places"];
+  readonly health: Health;
+  readonly isOfAll: boolean;
 }) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? findings : findings.slice(0, shownPerGroup);
   const left = findings.length - shown.length;
-  const [first] = findings;
+  const remedies = [...new Set(findings.flatMap(({ remedy }) => remedy ?? []))];
   return (
     <div class={`finding ${severity}`}>
       <h3>
@@ -191,7 +216,13 @@ function Group({
       </h3>
       <ul>
         {shown.map((finding, at) => (
-          <FindingLine key={at} finding={finding} place={places[finding.subject]} isShort={words !== null} />
+          <FindingLine
+            key={at}
+            finding={finding}
+            place={places[finding.subject]}
+            isShort={words !== null}
+            name={isOfAll && finding.conversation !== null ? (names[finding.conversation] ?? null) : null}
+          />
         ))}
       </ul>
       {left > 0 && (
@@ -199,9 +230,16 @@ function Group({
           and {formatCount(left)} more
         </Button>
       )}
-      {first?.remedy !== null && first?.remedy !== undefined && (
+      {remedies.length > 0 && (
         <p class="soft small">
-          At a terminal: <code>{first.remedy}</code>
+          At a terminal:{" "}
+          {remedies.slice(0, shownPerGroup).map((remedy, at) => (
+            <>
+              {at > 0 && ", "}
+              <code>{remedy}</code>
+            </>
+          ))}
+          {remedies.length > shownPerGroup && ` and ${formatCount(remedies.length - shownPerGroup)} more`}
         </p>
       )}
     </div>
@@ -212,9 +250,11 @@ interface LineProps {
   readonly finding: ReportedFinding;
   readonly place: { readonly from: number; readonly to: number } | undefined;
   readonly isShort: boolean;
+  /** Of its conversation, where that is not clear. */
+  readonly name: string | null;
 }
 
-const FindingLine = ({ finding: { subject, message, conversation }, place, isShort }: LineProps) => (
+const FindingLine = ({ finding: { subject, message, conversation }, place, isShort, name }: LineProps) => (
   <li>
     {addressOfId(subject) !== null && (
       <>
@@ -222,6 +262,12 @@ const FindingLine = ({ finding: { subject, message, conversation }, place, isSho
       </>
     )}
     {!isShort && <Linked text={sentence(message)} />}
+    {name !== null && conversation !== null && (
+      <>
+        {" "}
+        · in <a href={addressOf("health", conversation)}>{clipped(name)}</a> #{conversation}
+      </>
+    )}
     {place !== undefined && conversation !== null && (
       <>
         {" "}

@@ -3,17 +3,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import { messageName, parseMessageId, seqOf } from "../../../core/model/types.ts";
-import type { FileId, MessageId } from "../../../core/model/types.ts";
+import type { ConversationId, FileId, MessageId } from "../../../core/model/types.ts";
 import type { MessageInShort, MessageReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
-import { Button, Empty, IdLink, Shown, When } from "../parts/ui.tsx";
+import { Button, Empty, Field, IdLink, Shown, When } from "../parts/ui.tsx";
 import { PinButton } from "../parts/change-buttons.tsx";
 import { useFound } from "../parts/found.ts";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
-import { addressOfId, depthName, roleNames, timelineOf } from "../words.ts";
+import { addressOfId, clock, depthName, startOfDay, timelineOf } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
 
 export function MessageView() {
@@ -44,9 +44,9 @@ function MessageReader({ message }: { readonly message: MessageReading }) {
   useFound(true);
   return (
     <OfConversation conversation={conversation} name={name} view="messages" part={messageName(id)}>
-      <article class={`message role-${role}`} aria-label={`${roleNames[role]}, ${messageName(id)}`}>
+      <article class={`message role-${role}`} aria-label={`${role}, ${messageName(id)}`}>
         <header class="message-head">
-          <strong class={`role role-${role}`}>{roleNames[role]}</strong> <When at={at} /> · {plural(tokens, "token")}
+          <strong class={`role role-${role}`}>{role}</strong> <When at={at} /> · {plural(tokens, "token")}
           {message.aside !== null && (
             <span class="badge">{message.aside === "note" ? "a note, not content" : "on a branch the host left"}</span>
           )}
@@ -115,6 +115,12 @@ export function MessagesView() {
     const to = Math.max(1, Math.min(extent?.to ?? 1, start + by));
     go(addressOf("messages", conversation, { at: Math.max(9, to + 8) }));
   };
+  const goToDay = async (day: string): Promise<void> => {
+    const since = startOfDay(day);
+    if (since === null) return;
+    const [first] = await read("messages", { conversation, since, limit: 1 });
+    go(addressOf("messages", conversation, { at: first?.seq ?? extent?.to }));
+  };
   useKeys("Messages", [
     { keys: ["n", "PageDown"], does: "later messages", run: () => page(perPage) },
     { keys: ["p", "PageUp"], does: "earlier messages", run: () => page(-perPage) },
@@ -129,12 +135,19 @@ export function MessagesView() {
             <Shown asked={asked} what="messages">
               {(messages) => (
                 <>
+                  <Files conversation={conversation} />
+                  <Field type="date" size="short" label="Go to a day" value="" onInput={(day) => void goToDay(day)} />
                   <Pages start={start} last={messages.at(-1)?.seq ?? start} end={extent.to} onPage={page} />
-                  <ol class="messages">
-                    {messages.map((message) => (
-                      <MessageRow key={message.id} message={message} isTarget={message.seq === at} />
-                    ))}
-                  </ol>
+                  {[...Map.groupBy(messages, (message) => clock(message.at).slice(0, dayLength))].map(([day, of]) => (
+                    <section key={day} aria-label={day}>
+                      <h2>{day}</h2>
+                      <ol class="messages">
+                        {of.map((message) => (
+                          <MessageRow key={message.id} message={message} isTarget={message.seq === at} />
+                        ))}
+                      </ol>
+                    </section>
+                  ))}
                   <Pages start={start} last={messages.at(-1)?.seq ?? start} end={extent.to} onPage={page} />
                 </>
               )}
@@ -143,6 +156,29 @@ export function MessagesView() {
         </OfConversation>
       )}
     </Shown>
+  );
+}
+
+const dayLength = "2026-02-17".length;
+
+/** What is too large for a message is found here, pictures among it. */
+function Files({ conversation }: { readonly conversation: ConversationId }) {
+  const { value } = useRead("files", { conversation });
+  if (value === null || value.length === 0) return null;
+  return (
+    <details class="block">
+      <summary>{plural(value.length, "file or picture", "files and pictures")} of this conversation</summary>
+      <ul class="plain">
+        {value.map(({ id, name, mimeType, bytes }) => (
+          <li key={id}>
+            <IdLink id={id} /> {name ?? ""}{" "}
+            <span class="soft">
+              {mimeType ?? "unknown type"}, {formatBytes(bytes)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
@@ -195,7 +231,7 @@ export function MessageRow({
         >
           {isOpen ? "▾" : "▸"}
         </Button>
-        <span class={`role role-${role}`}>{roleNames[role]}</span>
+        <span class={`role role-${role}`}>{role}</span>
         <a class="id" href={addressOfId(id) ?? ""}>
           {messageName(id)}
         </a>

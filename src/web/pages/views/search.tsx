@@ -8,9 +8,9 @@ import type { Found, Hit, Reads } from "../../contract.ts";
 import { useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { Button, Choice, Empty, Field, Heading, Note, Select, Shown, useStill, When } from "../parts/ui.tsx";
-import { addressOf, replace, withSettings } from "../router.ts";
+import { addressOf, go, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
-import { addressOfId, depthName, nameOfId, roleNames } from "../words.ts";
+import { addressOfId, depthName, nameOfId } from "../words.ts";
 
 type Query = Reads["search"]["query"];
 
@@ -24,7 +24,14 @@ export function SearchView() {
   const { place, session } = useAround();
   const [settings, setSettings] = useState<Settings>(place.settings);
   const [more, setMore] = useState(0);
-  const change = (changed: Settings): void => setSettings({ ...settings, ...changed });
+  const change = (changed: Settings): void => {
+    const next = { ...settings, ...changed };
+    setSettings(next);
+    // A filter is a step that one can go back; what is typed is not.
+    if (changed.q !== undefined || isHalfTyped(changed.since) || isHalfTyped(changed.until)) return;
+    replace(withSettings(place, settings));
+    go(withSettings(place, next));
+  };
   const still = useStill(settings, 250);
   useLayoutEffect(() => setSettings(place.settings), [place]); // Before anything more is typed.
   useEffect(() => replace(withSettings(place, still)), [still]);
@@ -43,14 +50,15 @@ export function SearchView() {
         <Empty title="What are you looking for?">
           {session.hasMeaning
             ? "Words and meaning are searched together."
-            : "Words are found in any form and any order; a question works, too."}
+            : "Words are found in any form and any order; a question works, too."}{" "}
+          Filters alone list what passes them, the newest first.
         </Empty>
       ) : (
         <Shown asked={asked} what="matches">
           {(found) => (
             <Results
               found={found}
-              onFiles={() => change({ scope: "files" })}
+              change={change}
               isLoading={asked.isLoading}
               settings={still}
               onMore={more < limits.length - 1 ? () => setMore(more + 1) : null}
@@ -70,11 +78,14 @@ function moveHit(by: number): void {
 
 function queryOf(settings: Settings, limit: number): Query | null {
   const { q = "", mode, scope, conversation, family, roles: asked, since, until, sort } = settings;
-  if (q.trim() === "") return null;
+  const isListing = q.trim() === "";
+  // A conversation alone is where to search, not what for.
+  if (isListing && countOf({ ...settings, conversation: "" }) === 0) return null;
   const [from, to] = [dateOf(since), dateOf(until)];
   return {
-    pattern: q,
-    mode: mode === "regex" ? "regex" : "full_text",
+    // Without words, everything that the filters let pass.
+    pattern: isListing ? "." : q,
+    mode: isListing || mode === "regex" ? "regex" : "full_text",
     scope: scope === "messages" || scope === "summaries" || scope === "files" ? scope : "both",
     limit,
     ...(conversation === undefined || conversation === ""
@@ -88,6 +99,13 @@ function queryOf(settings: Settings, limit: number): Query | null {
     ...(sort === "recency" || sort === "oldest" ? { sort } : {}),
   };
 }
+
+/** While a year is typed, a date has others. */
+const isHalfTyped = (date: string | undefined): boolean =>
+  date !== undefined && Number(date.slice(0, 4)) < 1970 && date !== "";
+
+const countOf = (settings: Settings): number =>
+  filterNames.filter((name) => name !== "sort" && (settings[name] ?? "") !== "").length;
 
 const dateOf = (text: string | undefined): Timestamp | null => (text === undefined ? null : parseTimestamp(text));
 
@@ -107,9 +125,9 @@ function Form({ settings, change, hasMeaning }: FormProps) {
   const known = conversations.value?.rows.map(
     ({ conversation: { id }, name }) => [String(id), `#${id} ${name}`] as const,
   );
-  const count = filterNames.filter((name) => (settings[name] ?? "") !== "").length;
+  const count = countOf(settings);
   // On a phone they would push the matches off the screen.
-  const [isOpen] = useState(count > 0 || matchMedia("(min-width: 720px)").matches);
+  const [isOpen] = useState(matchMedia("(min-width: 720px)").matches);
   return (
     <form
       role="search"
@@ -153,7 +171,7 @@ function Form({ settings, change, hasMeaning }: FormProps) {
           <div class="choice">
             {roles.map((role) => (
               <Button key={role} aria-pressed={asked.has(role)} onClick={() => toggle(role)}>
-                {roleNames[role]}
+                {role}
               </Button>
             ))}
           </div>
@@ -180,10 +198,12 @@ interface ResultsProps {
   readonly isLoading: boolean;
   readonly settings: Settings;
   readonly onMore: (() => void) | null;
-  readonly onFiles: () => void;
+  readonly change: FormProps["change"];
 }
 
-function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore, onFiles }: ResultsProps) {
+const noFilters = Object.fromEntries([...filterNames, "family"].map((name) => [name, ""]));
+
+function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore, change }: ResultsProps) {
   const isCut = caveats.some(({ kind }) => kind === "limit");
   const [first] = hits;
   const place = first?.hit.conversation ?? null;
@@ -192,9 +212,14 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
     <section aria-label="Matches" aria-busy={isLoading}>
       <p role="status">
         {hits.length === 0
-          ? "Nothing matches."
+          ? "Nothing matches. "
           : `${isCut ? "The first " : ""}${plural(hits.length, "match", "matches")}`}
-        {place !== null && (
+        {hits.length === 0 && countOf(settings) > 0 && (
+          <Button class="small" onClick={() => change(noFilters)}>
+            Search without filters
+          </Button>
+        )}
+        {place !== null && (settings.q ?? "") !== "" && (
           <>
             {" "}
             ·{" "}
@@ -211,7 +236,7 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
             {caveats[at]?.kind === "files" && (
               <>
                 {" "}
-                <Button class="small" onClick={onFiles}>
+                <Button class="small" onClick={() => change({ scope: "files" })}>
                   Search in files
                 </Button>
               </>
@@ -221,7 +246,7 @@ function Results({ found: { hits, notes, caveats }, isLoading, settings, onMore,
       )}
       <ol class="hits">
         {hits.map((hit, at) => (
-          <HitView key={at} hit={hit} />
+          <HitView key={at} hit={(settings.q ?? "") === "" ? { ...hit, matches: [] } : hit} />
         ))}
       </ol>
       {isCut && onMore !== null && <Button onClick={onMore}>Show more</Button>}
@@ -237,13 +262,12 @@ function HitView({ hit: { hit, where, snippet, matches } }: { readonly hit: Hit 
     done = to;
   }
   pieces.push([snippet.slice(done), false]);
-  const name =
-    hit.kind === "message" ? roleNames[hit.role] : hit.kind === "summary" ? depthName(hit.depth) : (hit.name ?? "file");
+  const name = hit.kind === "message" ? hit.role : hit.kind === "summary" ? depthName(hit.depth) : (hit.name ?? "file");
   const marked = [...new Set(pieces.flatMap(([text, isMatch]) => (isMatch ? [text] : [])))].join("\n");
   const address =
     hit.kind === "file"
       ? addressOf("file", hit.id, { line: Math.max(1, hit.line - 3), mark: marked })
-      : `${addressOfId(hit.id)}?${new URLSearchParams({ mark: marked })}`;
+      : `${addressOfId(hit.id)}${marked === "" ? "" : `?${new URLSearchParams({ mark: marked })}`}`;
   return (
     <li class="hit">
       <div class="message-line">

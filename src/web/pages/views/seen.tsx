@@ -3,16 +3,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, formatCount, plural } from "../../../core/base/format.ts";
 import type { PromptRecord } from "../../../core/model/prompts.ts";
-import type { ConversationId, MessageId, SummaryId } from "../../../core/model/types.ts";
-import type { PromptChange } from "../../../core/seen/compare.ts";
+import type { ConversationId } from "../../../core/model/types.ts";
+import { changeVerbs } from "../../../format/shared-words.ts";
 import type { PromptItem, PromptReading } from "../../contract.ts";
-import { useRead } from "../api.ts";
+import { read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
+import { ItemsWords } from "../parts/items.tsx";
 import { Amount, ShareBar, type Share } from "../parts/plot.tsx";
 import { Button, Field, IdLink, Note, Shown, type Typed, useStill, When } from "../parts/ui.tsx";
 import { addressOf, replace, withSettings } from "../router.ts";
 import { useAround } from "../session.ts";
 import { Blocks, Code } from "../text/view.tsx";
+import { clock, endOfDay } from "../words.ts";
 import { conversationIdOf, OfConversation } from "./of-conversation.tsx";
 
 export function SeenView() {
@@ -44,6 +46,7 @@ function Prompts({ conversation, first, last }: PromptsProps) {
   // The slider moves away from what the address named; a link may name the same again.
   useEffect(() => setNumber(wanted), [place]);
   const still = useStill(number, 120);
+  const [shown, setShown] = useState<PromptRecord | null>(null);
   const move = (to: number): void => setNumber(Math.max(first ?? now, Math.min(now, to)));
   useEffect(() => {
     if (still !== wanted) replace(withSettings(place, { prompt: still === now ? "now" : still }));
@@ -75,7 +78,14 @@ function Prompts({ conversation, first, last }: PromptsProps) {
         <Button aria-label="Next prompt" disabled={isNow} onClick={() => move(number + 1)}>
           →
         </Button>
-        <output>{isNow ? "now" : `prompt ${formatCount(number)} of ${formatCount(last ?? 0)}`}</output>
+        <Button disabled={isNow} onClick={() => move(now)}>
+          Now
+        </Button>
+        <output>
+          {isNow ? "now" : `prompt ${formatCount(number)} of ${formatCount(last ?? 0)}`}
+          {shown?.number === number && !isNow && `, ${clock(shown.at)}`}
+        </output>
+        {first !== null && <ToDay conversation={conversation} onPrompt={(to) => move(to ?? first)} />}
       </div>
       {first === null && (
         <p class="soft">
@@ -83,16 +93,43 @@ function Prompts({ conversation, first, last }: PromptsProps) {
           lossless-claw builds them.
         </p>
       )}
-      {still >= now ? <Now conversation={conversation} /> : <Recorded conversation={conversation} number={still} />}
+      {still >= now ? (
+        <Now conversation={conversation} />
+      ) : (
+        <Recorded conversation={conversation} number={still} onShown={setShown} />
+      )}
     </>
   );
 }
 
-function Recorded({ conversation, number }: { readonly conversation: ConversationId; readonly number: number }) {
+interface ToDayProps {
+  readonly conversation: ConversationId;
+  /** Null if all are newer. */
+  readonly onPrompt: (number: number | null) => void;
+}
+
+function ToDay({ conversation, onPrompt }: ToDayProps) {
+  const find = async (day: string): Promise<void> => {
+    const at = endOfDay(day);
+    if (at === null) return;
+    const found = await read("prompt", { conversation, at }).catch(() => null);
+    onPrompt(found?.record?.number ?? null);
+  };
+  return <Field type="date" label="The last of a day" value="" onInput={(day) => void find(day)} />;
+}
+
+interface RecordedProps {
+  readonly conversation: ConversationId;
+  readonly number: number;
+  readonly onShown: (record: PromptRecord | null) => void;
+}
+
+function Recorded({ conversation, number, onShown }: RecordedProps) {
   const asked = useRead("prompt", { conversation, number }, { keeps: true });
+  useEffect(() => onShown(asked.value?.record ?? null), [asked.value]);
   return (
     <Shown asked={asked} what={`prompt ${number}`}>
-      {(prompt) => <Prompt prompt={prompt} />}
+      {(prompt) => <Prompt prompt={prompt} budget={undefined} />}
     </Shown>
   );
 }
@@ -105,7 +142,7 @@ function Now({ conversation }: { readonly conversation: ConversationId }) {
     <>
       <Field type="number" size="short" label="With another budget, in tokens" value={words} onInput={setWords} />
       <Shown asked={asked} what="the prompt">
-        {(prompt) => <Prompt prompt={prompt} {...(budget > 0 ? { budget } : {})} />}
+        {(prompt) => <Prompt prompt={prompt} budget={budget > 0 ? budget : undefined} />}
       </Shown>
     </>
   );
@@ -115,11 +152,12 @@ function Now({ conversation }: { readonly conversation: ConversationId }) {
 
 interface PromptProps {
   readonly prompt: PromptReading;
-  readonly budget?: number;
+  readonly budget: number | undefined;
 }
 
 function Prompt({ prompt, budget }: PromptProps) {
-  const { record, report, items, guidance, isExact, reasons, notes, changes, conversation, answer } = prompt;
+  const { record, report, isExact, reasons, notes, leftOut, changes, conversation, answer } = prompt;
+  const mayWrite = useAround().session.readOnly === null;
   return (
     <>
       <p>
@@ -129,16 +167,30 @@ function Prompt({ prompt, budget }: PromptProps) {
             , behind <IdLink id={answer} />
           </>
         )}
-        : <strong>{formatCount(report.tokens)} tokens</strong>,{" "}
+        : <strong>{formatCount(report.tokens)} tokens</strong> as we estimate,{" "}
         {Math.round((100 * report.tokens) / Math.max(1, report.budget))}% of a budget of {formatCount(report.budget)}.
       </p>
+      {record !== null && record.counted !== null && (
+        <p class="soft">
+          The provider counted {formatCount(record.counted)} tokens
+          {record.cached !== null && `, and read ${formatCount(record.cached)} of them from its cache`}. Providers count
+          in their own way, and with what the host adds.
+        </p>
+      )}
       {record?.head.hosts !== undefined && (
         <p class="note caution">The host sent its own messages: {record.head.hosts}.</p>
       )}
       <ShareBar shares={sharesOf(prompt)} label="what the prompt is made of" format={formatCount} />
       {notes.map((note) => (
-        <Note key={note} words={note} />
+        <Note key={note} words={mayWrite ? note.replace(compacting, "") : note}>
+          {mayWrite && compacting.test(note) && <a href={addressOf("changes", conversation)}> Compact makes room</a>}
+        </Note>
       ))}
+      {leftOut.length > 0 && (
+        <p class="soft">
+          Left out (counted with the tags and ids around summaries): <ItemsWords items={leftOut} />
+        </p>
+      )}
       {record !== null && (
         <p>
           <a href={addressOf("timeline", conversation, { prompt: record.number })}>
@@ -154,8 +206,20 @@ function Prompt({ prompt, budget }: PromptProps) {
             : `Not rebuilt to the byte: ${reasons.join("; ")}.`}
         </p>
       )}
+      <Items prompt={prompt} budget={budget} />
+    </>
+  );
+}
+
+function Items({ prompt: { record, items, guidance, conversation }, budget }: PromptProps) {
+  const most = Math.max(...items.map(({ origin }) => origin.tokens));
+  return (
+    <>
       <h2>
-        {plural(items.length, "item")} <span class="soft small">in the order in which the model reads them</span>
+        {plural(items.length, "item")}{" "}
+        <span class="soft small">
+          in the order in which the model reads them; a summary counts with the tags and ids around its text
+        </span>
       </h2>
       {guidance !== null && (
         <details class="block">
@@ -170,7 +234,7 @@ function Prompt({ prompt, budget }: PromptProps) {
             item={item}
             at={at}
             of={{ conversation, number: record?.number, budget }}
-            most={Math.max(...items.map(({ origin }) => origin.tokens))}
+            most={most}
           />
         ))}
       </ol>
@@ -178,13 +242,14 @@ function Prompt({ prompt, budget }: PromptProps) {
   );
 }
 
+/** Where a command would help, the page has a button for it, if it may. */
+const compacting = /; `lcm compact` makes room$/;
+
 const RecordWords = ({ record }: { readonly record: PromptRecord }) => (
   <>
     Prompt {record.conversation}#{record.number} of <When at={record.at} />
     {record.head.model !== undefined && `, to ${record.head.model}`}
     {record.outcome === "overflow" && ", refused as too long"}
-    {record.counted !== null && `, ${formatCount(record.counted)} tokens counted by the provider`}
-    {record.counted !== null && record.cached !== null && `, ${formatCount(record.cached)} of them from its cache`}
   </>
 );
 
@@ -210,20 +275,6 @@ function sharesOf({ report }: PromptReading): readonly Share[] {
 
 // ── What changed ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const verbs: Readonly<Record<PromptChange["kind"], string>> = {
-  arrived: "arrived",
-  folded: "folded into",
-  evicted: "no longer shown: evicted, or deleted",
-  left: "no longer shown: the host went back to an earlier message",
-  unfolded: "shown in place of",
-  returned: "shown again",
-  rewritten: "rewritten",
-  shortened: "shortened",
-  "whole again": "shown whole again",
-  pinned: "repeated as standing instructions",
-  unpinned: "no longer repeated as standing instructions",
-};
-
 function Changes({ prompt: { changes, conversation } }: { readonly prompt: PromptReading }) {
   if (changes === null) return null;
   const { before, after, sharedBytes, changes: all } = changes;
@@ -235,8 +286,10 @@ function Changes({ prompt: { changes, conversation } }: { readonly prompt: Promp
         <a href={addressOf("seen", conversation, { prompt: before.number })}>prompt {before.number}</a>
       </h2>
       <p class="soft">
-        {formatCount(before.tokens)} → {formatCount(after.tokens)} tokens; the first {formatBytes(sharedBytes)} are the
-        same ({share}%)
+        {formatCount(before.tokens)} → {formatCount(after.tokens)} tokens;{" "}
+        {sharedBytes === 0
+          ? "nothing at the beginning is the same"
+          : `the first ${formatBytes(sharedBytes)} are the same (${share}%)`}
       </p>
       {all.length === 0 ? (
         <p>They show the same.</p>
@@ -244,58 +297,13 @@ function Changes({ prompt: { changes, conversation } }: { readonly prompt: Promp
         <ul class="change-list">
           {all.map((change) => (
             <li key={`${change.kind} ${change.of}`} class={`change-${change.kind.replace(" ", "-")}`}>
-              <ItemsWords items={change.items} /> <span>{verbs[change.kind]}</span>{" "}
+              <ItemsWords items={change.items} /> <span>{changeVerbs[change.kind]}</span>{" "}
               {change.of !== null && <IdLink id={change.of} />}
             </li>
           ))}
         </ul>
       )}
     </section>
-  );
-}
-
-const namedMax = 4;
-
-/** Messages in a row are named by the first and the last. */
-function runsOf(
-  items: readonly (MessageId | SummaryId)[],
-): readonly (readonly [MessageId | SummaryId, MessageId | SummaryId])[] {
-  const runs: (readonly [MessageId | SummaryId, MessageId | SummaryId])[] = [];
-  const messages = items.filter((id) => typeof id === "number").toSorted((a, b) => a - b);
-  for (const id of [...messages, ...items.filter((id) => typeof id === "string")]) {
-    const last = runs.at(-1);
-    if (last !== undefined && typeof id === "number" && last[1] === id - 1) runs[runs.length - 1] = [last[0], id];
-    else runs.push([id, id]);
-  }
-  return runs;
-}
-
-function ItemsWords({ items }: { readonly items: readonly (MessageId | SummaryId)[] }) {
-  const [isWhole, setWhole] = useState(false);
-  const runs = runsOf(items);
-  const shown = isWhole ? runs : runs.slice(0, namedMax);
-  const left = runs.length - shown.length;
-  return (
-    <>
-      <strong>{plural(items.length, "item")}</strong>{" "}
-      {shown.map(([from, to], at) => (
-        <>
-          {at > 0 && ", "}
-          <IdLink id={from} />
-          {from !== to && (
-            <>
-              {" – "}
-              <IdLink id={to} />
-            </>
-          )}
-        </>
-      ))}
-      {left > 0 && (
-        <Button class="quiet small" onClick={() => setWhole(true)}>
-          and {left} more
-        </Button>
-      )}
-    </>
   );
 }
 

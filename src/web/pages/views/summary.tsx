@@ -1,6 +1,6 @@
 /** A summary beside what it was made from, aligned: a line of it leads to the sources that it most likely tells of. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, plural } from "../../../core/base/format.ts";
 import { seqOf } from "../../../core/model/types.ts";
 import type { SummaryId } from "../../../core/model/types.ts";
@@ -8,13 +8,13 @@ import type { Block, SourcesPage, SummaryReading } from "../../contract.ts";
 import { failureOf, read, useRead } from "../api.ts";
 import { useKeys } from "../keys.ts";
 import { useFound } from "../parts/found.ts";
-import { SummaryButtons } from "../parts/change-buttons.tsx";
+import { ChangeButton, RewriteButton, SummaryButtons } from "../parts/change-buttons.tsx";
 import { Button, FailureNote, IdLink, Shown, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { align } from "../text/align.ts";
 import { Blocks, Markdown } from "../text/view.tsx";
-import { depthName, levelWords, roleNames, span } from "../words.ts";
+import { depthName, levelWords, span } from "../words.ts";
 import { OfConversation } from "./of-conversation.tsx";
 
 export function SummaryView() {
@@ -37,6 +37,12 @@ function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
   const sources = useSources(id, revision);
   const texts = useMemo(() => sources.sources.map(textOfSource), [sources.sources]);
   const aligned = useMemo(() => align(summary.text, texts), [summary.text, texts]);
+  // A line leads to its first source, for those who use keys, too.
+  useEffect(() => {
+    const first = document.querySelector<HTMLElement>(".source.focused");
+    first?.focus({ preventScroll: true });
+    first?.scrollIntoView({ block: "center", behavior: "smooth" });
+  }, [focus]);
   const total = summary.sources.messages + summary.sources.summaries;
   const first = above[0];
   useKeys("Summary", [
@@ -57,12 +63,14 @@ function SummaryReader({ summary }: { readonly summary: SummaryReading }) {
         </section>
         <section aria-label="What it was made from" class="beside-sources">
           <h2>
-            Made from {formatCount(total)} {summary.sources.summaries > 0 ? "summaries" : "messages"}
+            {summary.origin !== null && total === 0
+              ? "Its sources are in the earlier segment"
+              : `Made from ${formatCount(total)} ${summary.sources.summaries > 0 ? "summaries" : "messages"}`}
           </h2>
           {sources.failure !== null && <FailureNote failure={sources.failure} />}
           <ol class="sources">
             {sources.sources.map((source, at) => (
-              <SourceItem key={at} source={source} at={at} isFocused={focus.includes(at)} isFirst={focus[0] === at} />
+              <SourceItem key={at} source={source} at={at} isFocused={focus.includes(at)} />
             ))}
           </ol>
           {sources.next !== null && <Button onClick={sources.more}>Show more of {formatCount(total)} sources</Button>}
@@ -81,23 +89,27 @@ const timelineAddress = ({ id, conversation, range }: SummaryReading): string =>
 
 /** When and how it was written, what is wrong with it, what can be done, and where to go from it. */
 function About({ summary }: { readonly summary: SummaryReading }) {
-  const { id, conversation, depth, level, model, tokens, rewriteReason, revision, above, range, carriedFrom } = summary;
+  const { id, level, model, tokens, rewriteReason, revision, above, range } = summary;
+  const isOwn = summary.origin === null;
   return (
     <>
       <p class="soft">
-        {span(summary.earliestAt, summary.latestAt)} · {plural(tokens, "token")} · {levelWords[level]}
+        {span(summary.earliestAt, summary.latestAt)} ·{" "}
+        <span title="In a prompt, the tags and ids around its text count, too.">{plural(tokens, "token")} of text</span>{" "}
+        · {levelWords[level]}
         {model !== null && ` (${model})`} · folded <When at={summary.createdAt} />
         {revision > 0 && ` · rewritten ${plural(revision, "time")}`}
       </p>
       {level !== "normal" && (
         <p class="note caution">
-          This summary was {levelWords[level]}. Its sources are intact; a rewrite with a model gives a better text.
+          This summary was {levelWords[level]}.
+          {isOwn && " Its sources are intact; a rewrite with a model gives a better text."}
         </p>
       )}
       {rewriteReason !== null && (
         <p class="note caution">Its text no longer matches its sources: {rewriteReason}. A rewrite sets it right.</p>
       )}
-      <SummaryButtons conversation={conversation} summary={id} depth={depth} />
+      <Standing summary={summary} />
       <ul class="plain facts-line">
         {above.map((each) => (
           <li key={each.id}>
@@ -112,12 +124,45 @@ function About({ summary }: { readonly summary: SummaryReading }) {
         <li>
           <a href={addressOf("when", id)}>When did the model see it?</a>
         </li>
-        {carriedFrom !== null && (
-          <li>
-            carries over <IdLink id={carriedFrom} /> of an earlier segment
-          </li>
-        )}
       </ul>
+    </>
+  );
+}
+
+/** What can be done with it; or why nothing can, and where instead. */
+function Standing({ summary }: { readonly summary: SummaryReading }) {
+  const { id, conversation, depth, dissolved, origin, rewriteReason } = summary;
+  if (origin !== null)
+    return (
+      <p class="note">
+        This is a copy, carried over from an earlier segment:{" "}
+        <a href={addressOf("timeline", origin.conversation)}>#{origin.conversation}</a>. Its sources are there, with the
+        original, <IdLink id={origin.id} />.{" "}
+        {rewriteReason === null
+          ? "The copy keeps its text, whatever becomes of the original."
+          : "A rewrite of the original sets the copy right, too."}{" "}
+        <RewriteButton
+          conversation={origin.conversation}
+          select={{ summary: origin.id }}
+          words="Rewrite the original …"
+        />
+      </p>
+    );
+  return (
+    <>
+      {dissolved !== null && (
+        <p class="note">
+          Dissolved on <When at={dissolved.at} /> by{" "}
+          <a href={addressOf("change", dissolved.change)}>change {dissolved.change}</a>: prompts show what it was made
+          from instead.{" "}
+          <ChangeButton
+            request={{ kind: "undo", change: dissolved.change }}
+            words="Undo …"
+            label={`Undo the dissolve of ${id}`}
+          />
+        </p>
+      )}
+      <SummaryButtons conversation={conversation} summary={id} depth={depth} isDissolved={dissolved !== null} />
     </>
   );
 }
@@ -189,21 +234,16 @@ interface SourceProps {
   readonly source: Source;
   readonly at: number;
   readonly isFocused: boolean;
-  readonly isFirst: boolean;
 }
 
-function SourceItem({ source, at, isFocused, isFirst }: SourceProps) {
-  const item = useRef<HTMLLIElement>(null);
-  useEffect(() => {
-    if (isFirst) item.current?.scrollIntoView({ block: "center", behavior: "smooth" });
-  }, [isFirst]);
+function SourceItem({ source, at, isFocused }: SourceProps) {
   const isMessage = source.kind === "message";
   return (
-    <li ref={item} class={`source${isFocused ? " focused" : ""}`} aria-current={isFocused ? "true" : undefined}>
+    <li tabIndex={-1} class={`source${isFocused ? " focused" : ""}`} aria-current={isFocused ? "true" : undefined}>
       <header class="message-line">
         <span class="source-number">{at + 1}</span>
         {isMessage ? (
-          <span class={`role role-${source.message.role}`}>{roleNames[source.message.role]}</span>
+          <span class={`role role-${source.message.role}`}>{source.message.role}</span>
         ) : (
           <span>{depthName(source.summary.depth)}</span>
         )}

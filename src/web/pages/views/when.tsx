@@ -1,24 +1,18 @@
 /** When the model saw a message or summary: which prompts had it in view, how, and since when none has. */
 
 import { plural } from "../../../core/base/format.ts";
-import type { ConversationId } from "../../../core/model/types.ts";
-import type { ViewKind, ViewSpan } from "../../../core/seen/find-seen.ts";
+import type { ConversationId, SummaryId } from "../../../core/model/types.ts";
+import type { ViewSpan } from "../../../core/seen/find-seen.ts";
+import { viewWords } from "../../../format/shared-words.ts";
 import { useRead } from "../api.ts";
 import { Empty, IdLink, Linked, sentence, Shown, Table, When } from "../parts/ui.tsx";
 import { addressOf, go } from "../router.ts";
 import { useAround } from "../session.ts";
 import { addressOfId } from "../words.ts";
+import { Markdown } from "../text/view.tsx";
 import { MessageBody } from "./reading.tsx";
 import { OfConversation } from "./of-conversation.tsx";
 import { useKeys } from "../keys.ts";
-
-const kinds: Readonly<Record<ViewKind, string>> = {
-  whole: "in view",
-  shortened: "in view, shortened",
-  pinned: "repeated as a standing instruction",
-  summary: "in view only as part of a summary",
-  no: "not in view",
-};
 
 export function WhenView() {
   const { place } = useAround();
@@ -40,10 +34,23 @@ export function WhenView() {
             <Linked text={sentence(words)} />
           </p>
           <LastWhole spans={spans} conversation={conversation} />
+          <Cover by={spans.at(-1)?.by ?? null} />
           <Spans spans={spans} conversation={conversation} />
         </OfConversation>
       )}
     </Shown>
+  );
+}
+
+/** The text of the summary that covers it, which may leave it out. */
+function Cover({ by }: { readonly by: SummaryId | null }) {
+  const asked = useRead("summary", by === null ? null : { id: by });
+  if (by === null || asked.value === null) return null;
+  return (
+    <details class="block">
+      <summary>What the model reads in its place: {by}</summary>
+      <Markdown text={asked.value.text} />
+    </details>
   );
 }
 
@@ -73,13 +80,13 @@ function Spans({ spans, conversation }: SpansProps) {
       <div
         class="share-bar"
         role="img"
-        aria-label={spans.map(({ view, prompts }) => `${plural(prompts, "prompt")} ${kinds[view]}`).join(", then ")}
+        aria-label={spans.map(({ view, prompts }) => `${plural(prompts, "prompt")} ${viewWords[view]}`).join(", then ")}
       >
         {spans.map(({ view, prompts }, at) => (
           <span
             key={at}
             class={`view-${view}`}
-            title={`${kinds[view]}: ${plural(prompts, "prompt")}`}
+            title={`${viewWords[view]}: ${plural(prompts, "prompt")}`}
             style={{ flexGrow: Math.max(1, (1_000 * prompts) / total) }}
           />
         ))}
@@ -100,7 +107,8 @@ function Spans({ spans, conversation }: SpansProps) {
             <span class="phone-only"> prompts</span>
           </>,
           <>
-            <span class={`swatch view-${view}`} aria-hidden="true" /> {kinds[view]} {by !== null && <IdLink id={by} />}
+            <span class={`swatch view-${view}`} aria-hidden="true" /> {viewWords[view]}{" "}
+            {by !== null && <IdLink id={by} />}
           </>,
         ])}
       />
