@@ -1,21 +1,25 @@
 /**
  * Runs every check (`npm test`), the quick ones first, or only those that answer within a minute (`npm run test:quick`).
- * A stage that passes prints one line; the first that fails shows its output, and ends the run.
+ * A stage that passes prints one line; the first that fails shows its output, and ends the run. The tests of real hosts
+ * mostly wait, and so run beside the others.
  */
 
-import { spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { startPostgres } from "../test/support/postgres-server.ts";
 import { makeScratch } from "../test/support/scratch.ts";
+import { inBatches, quickFiles, testFiles } from "./test-files.ts";
 
 interface Stage {
   readonly name: string;
   /** One line on success, or null after showing the failure. */
-  readonly check: () => string | null | Promise<string | null>;
+  readonly check: () => Promise<string | null>;
 }
 
 const isQuick = process.argv.includes("--quick");
@@ -23,71 +27,27 @@ const isQuick = process.argv.includes("--quick");
 /** The pages of the explorer run in a browser, and have other types. */
 const types = "tsc -p . && tsc -p src/web/pages";
 
-const stages: readonly Stage[] = isQuick
+/** One after the other; those in one row at the same time. */
+const stages: readonly (readonly Stage[])[] = isQuick
   ? [
-      { name: "types", check: () => command(types) },
-      { name: "lint", check: () => command("oxlint") },
-      { name: "tests", check: async () => await runTests(quickFiles()) },
+      [{ name: "types", check: () => command(types) }],
+      [{ name: "lint", check: () => command("oxlint") }],
+      [{ name: "tests", check: async () => await runTests(quickFiles()) }],
     ]
   : [
-      { name: "types", check: () => command(types) },
-      { name: "lint", check: () => command("oxlint") },
-      { name: "format", check: () => command("oxfmt --check .") },
-      { name: "unused", check: () => command("knip") },
-      { name: "generated", check: () => command("node scripts/generate.ts --check") },
-      { name: "tests", check: async () => await runTests(testFiles()) },
-      { name: "host", check: () => command("node test/host/run.ts") },
+      [{ name: "types", check: () => command(types) }],
+      [{ name: "lint", check: () => command("oxlint") }],
+      [{ name: "format", check: () => command("oxfmt --check .") }],
+      [{ name: "unused", check: () => command("knip") }],
+      [{ name: "generated", check: () => command("node scripts/generate.ts --check") }],
+      [
+        { name: "tests", check: async () => await runTests(testFiles()) },
+        { name: "host", check: () => command("node test/host/run.ts") },
+      ],
     ];
 
 /** A test file that takes longer hangs. */
 const fileTimeoutMs = 15 * 60_000;
-
-/** Those that take the most processor time, the longest first, as `npm test -- --times` lists them. */
-const longFiles: readonly string[] = [
-  "test/store.test.ts",
-  "test/scenarios/cli.test.ts",
-  "test/scenarios/care.test.ts",
-  "test/scenarios/import-export.test.ts",
-  "test/scenarios/operator.test.ts",
-  "test/simulation/simulation.test.ts",
-  "test/scenarios/compact.test.ts",
-  "test/scenarios/stopping.test.ts",
-  "test/crash/operator.test.ts",
-  "test/scenarios/json.test.ts",
-  "test/scenarios/mcp.test.ts",
-  "test/crash/power-cut.test.ts",
-  "src/hosts/companion/hook.test.ts",
-  "test/tui/survival.test.ts",
-  "test/tui/work.test.ts",
-  "test/scenarios/settings.test.ts",
-  "test/tui/rewriting.test.ts",
-  "test/scenarios/defaults.test.ts",
-  "src/hosts/openclaw/engine.test.ts",
-  "test/proxy/any-sequence.test.ts",
-  "test/recall-floor.test.ts",
-  "test/guides.test.ts",
-  "test/scenarios/rewriting.test.ts",
-  "test/scenarios/recall.test.ts",
-  "test/tui/stories-changes.test.ts",
-  "test/scenarios/prune.test.ts",
-  "test/package.test.ts",
-  "src/core/compaction/compact.test.ts",
-  "src/core/compaction/compact-limits.test.ts",
-  "test/scenarios/engine.test.ts",
-  "test/scenarios/adopt.test.ts",
-  "src/core/assembly/assemble-budget.test.ts",
-  "src/core/ingest/deep-messages.test.ts",
-  "src/core/maintenance/plan-fix.test.ts",
-  "src/core/assembly/zoom.test.ts",
-  "src/core/seen/rebuild.test.ts",
-  "src/core/maintenance/transplant.test.ts",
-  "src/store/search/search.test.ts",
-  "src/store/adopt/adopt.test.ts",
-  "src/store/search/regex.test.ts",
-  "src/core/maintenance/dissolve.test.ts",
-];
-
-const startsProcesses = /"node:(?:child_process|worker_threads)"|openSqliteWorker/;
 
 /** How many of the slowest files `npm test -- --times` lists. */
 const timesShown = 60;
@@ -102,15 +62,9 @@ process.env["NODE_COMPILE_CACHE"] ??= resolve(import.meta.dirname, "..", "node_m
 process.env["LCM_TEST_SHARED"] ??= makeScratch("shared");
 
 const beganMs = performance.now();
-for (const { name, check } of stages) {
-  const started = performance.now();
-  const good = await check();
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  if (good === null) {
-    console.error(`✗ ${name} failed after ${seconds} s`);
-    process.exit(1);
-  }
-  console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
+for (const row of stages) {
+  const passed = await Promise.all(row.map(runStage));
+  if (passed.includes(false)) process.exit(1);
 }
 
 if (isQuick) {
@@ -122,35 +76,25 @@ if (isQuick) {
   );
 }
 
+async function runStage({ name, check }: Stage): Promise<boolean> {
+  const started = performance.now();
+  const good = await check();
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (good === null) console.error(`✗ ${name} failed after ${seconds} s`);
+  else console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
+  return good !== null;
+}
+
 /** The one line of a command that succeeds. */
-function command(line: string): string | null {
-  const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8", maxBuffer: 1e9 });
+async function command(line: string): Promise<string | null> {
+  const child = spawn(line, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
+  process.once("exit", () => child.kill()); // The hosts would go on, if other tests cannot even start.
+  const closed = once(child, "close");
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [status] = await closed;
   if (status === 0) return stdout.split("\n").findLast((said) => /OpenClaw\b/.test(said)) ?? "";
   process.stderr.write(`$ ${line}\n${stdout}${stderr}`);
   return null;
-}
-
-/**
- * Host tests need the host, and come last. Some tests of a server crash it, or take long: `npm run test:postgres`. Those of
- * PgBouncer need it installed: `npm run test:pgbouncer`.
- */
-function testFiles(): readonly string[] {
-  const exclude = ["test/host/**", "test/pgbouncer/**", "test/postgres-*.test.ts"];
-  return longestFirst(globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { exclude }));
-}
-
-/** A long file that begins last would keep one processor waiting for another. */
-function longestFirst(files: readonly string[]): readonly string[] {
-  const rank = new Map([...longFiles.entries()].map(([at, file]) => [resolve(file), at]));
-  const rankOf = (file: string): number => rank.get(resolve(file)) ?? longFiles.length;
-  return files.toSorted().toSorted((a, b) => rankOf(a) - rankOf(b));
-}
-
-/** Tests of single parts that are over soon and start no process. */
-function quickFiles(): readonly string[] {
-  const isQuickly = (file: string): boolean =>
-    !longFiles.some((long) => resolve(long) === resolve(file)) && !startsProcesses.test(readFileSync(file, "utf8"));
-  return globSync("src/{core,format,store}/**/*.test.ts").filter(isQuickly).toSorted();
 }
 
 /** Shows failures as they happen, and skipped tests with the reason; passes are only counted. */
@@ -161,7 +105,9 @@ async function runTests(files: readonly string[]): Promise<string | null> {
   const execArgv = isTimed ? ["--import", new URL("cpu-time.ts", import.meta.url).href] : [];
   const server = isQuick ? null : await startPostgres();
   if (server !== null) process.env["LCM_TEST_POSTGRES"] = server.url;
-  const events = run({ files, execArgv, concurrency: availableParallelism(), timeout: fileTimeoutMs });
+  // The processor time of a file is known only if it has a process of its own.
+  const processes = isTimed ? files : inBatches(files);
+  const events = run({ files: processes, execArgv, concurrency: availableParallelism(), timeout: fileTimeoutMs });
   let summary = "";
   let isGood = false;
   const seconds = new Map<string, number>();
@@ -175,7 +121,7 @@ async function runTests(files: readonly string[]): Promise<string | null> {
     summary = `${counts.tests} tests in ${files.length} files, ${counts.skipped} skipped`;
   });
   const failures = events.filter(({ type }) => type === "test:fail" || type === "test:stderr").compose(new spec());
-  for await (const text of failures) process.stderr.write(text);
+  for await (const shown of failures) process.stderr.write(shown);
   await server?.stop();
   if (isTimed) printTimes(seconds, cpuTimes);
   return isGood ? summary : null;

@@ -7,10 +7,12 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { bundledThread } from "./support/bundled-thread.ts"; // First, so that the store finds it.
 import type { Conversation } from "../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../src/core/model/store.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
+import { threadUrl } from "../src/store/sqlite/thread.ts";
 import { refuses } from "./store-contract/ground.ts";
 import { busyThread, extraLag } from "./support/lag.ts";
 import { makeScratch } from "./support/scratch.ts";
@@ -18,6 +20,7 @@ import { createHost, toAppendable, user } from "./support/scripted-host.ts";
 import { sqlite } from "./store-contract/sqlite.ts";
 import { testStore } from "./store-contract/suite.ts";
 
+assert.equal(threadUrl.href, bundledThread, "the store was loaded before the bundle was made");
 testStore("SQLite in this thread", sqlite);
 testStore("SQLite in a separate thread", { ...sqlite, open: async (path) => await openSqliteWorker({ path }) });
 

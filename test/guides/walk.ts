@@ -35,7 +35,7 @@ export const proofs: readonly Proof[] = [
   // A test requested by name also runs in `npm test`.
   {
     command: /^(?:SEED=\d+ )?npx node --test test\/simulation\/simulation\.test\.ts$/,
-    file: "scripts/test.ts",
+    file: "scripts/test-files.ts",
     holds: ["test/**/*.test.ts"],
   },
   { command: /^npm pack$/, file: "test/support/published.ts", holds: ['["pack", '] },

@@ -15,7 +15,7 @@ import { text as textOf } from "node:stream/consumers";
 import { after } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import { freePort } from "../support/free-port.ts";
-import { hostBin, serverVariable } from "./install.ts";
+import { hostBin, nodeOptionsVariable, serverVariable } from "./install.ts";
 import type { HostBin } from "./install.ts";
 import type { ModelServer } from "./model-server.ts";
 import { openLine } from "./rpc.ts";
@@ -279,6 +279,7 @@ const environmentOf = (bin: HostBin, home: string): Readonly<Record<string, stri
   OPENCLAW_STATE_DIR: join(home, ".openclaw"),
   OPENCLAW_CONFIG_PATH: join(home, ".openclaw", "openclaw.json"),
   NODE_COMPILE_CACHE: bin.compiled,
+  NODE_OPTIONS: process.env[nodeOptionsVariable] ?? "",
   TZ: "America/St_Johns",
   CI: "1",
   NO_COLOR: "1",

@@ -13,6 +13,9 @@ import { fileURLToPath } from "node:url";
 /** Names the server whose schemas the gateways of a run use instead of files, see run.ts. */
 export const serverVariable = "LCM_HOST_SERVER";
 
+/** Options of Node that every host process of a run gets, see run.ts. */
+export const nodeOptionsVariable = "LCM_HOST_NODE_OPTIONS";
+
 export interface HostBin {
   /** The repository's own Node; OpenClaw accepts only 24 and 26. */
   readonly node: string;

@@ -9,7 +9,6 @@ import assert from "node:assert/strict";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import type { DeepConversation } from "../support/deep-conversation.ts";
@@ -25,7 +24,7 @@ const folder = fileURLToPath(new URL("golden", import.meta.url));
 
 /** Always the same length: where a line breaks depends on the length of the path in it. */
 const root = mkdtempSync(join(existsSync("/tmp") ? "/tmp" : tmpdir(), "lcm-g-"));
-after(() => rmSync(root, { recursive: true, force: true }));
+process.on("exit", () => rmSync(root, { recursive: true, force: true }));
 let places = 100;
 
 let template: Promise<{ readonly path: string; readonly deep: DeepConversation }> | undefined;

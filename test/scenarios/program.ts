@@ -8,7 +8,6 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { homeAt } from "../support/platform.ts";
 import { publishedFolder } from "../support/published.ts";
@@ -21,7 +20,8 @@ export const bin =
   process.env["LCM_TEST_SHARED"] === undefined ? sourceBin : join(await publishedFolder(), "bin", "lcm.js");
 
 const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+// Not after the tests of one file, since several may run in this process.
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 
 /**
  * The whole environment of the program: colours, models and settings of the person who runs the tests must not leak in.

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect } from "../../src/store/sqlite/connect.ts";
 import { leftovers } from "../../src/store/sqlite/leftovers.ts";
 import { createRunner } from "../../src/store/sqlite/runner.ts";
-import { searchIndex } from "../../src/store/sqlite/search-index.ts";
+import { createSearchIndex } from "../../src/store/sqlite/search-index.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import type { LifeDatabase, LifeDeps, SimulatedStore } from "./database.ts";
 import { pictureOf } from "./interruption.ts";
@@ -29,7 +29,7 @@ function lifeOf(folder: string, deps: LifeDeps): LifeDatabase {
   };
   return {
     leftovers,
-    searchIndex,
+    searchIndex: createSearchIndex(),
     open: async () => await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") }),
     /** Copies the files as they are; nothing closes cleanly. */
     async crash() {

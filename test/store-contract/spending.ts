@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
+import { sql } from "../../src/store/script.ts";
 import type { CallResult } from "../../src/core/model/types.ts";
 import type { CallBounds, Store } from "../../src/core/model/store.ts";
 import { at, compaction, each, itOn, leafCall, nowhere, onFile, onTalk, refuses, unbounded } from "./ground.ts";
@@ -101,6 +102,23 @@ export function testSpending(subject: StoreUnderTest): void {
         assert.equal(begun.filter((refusal) => refusal === null).length, 7);
         assert.equal((await store.usageSince(ever)).calls, 7);
       });
+    });
+
+    it("calls count that another machine, whose clock is a little ahead, has just made", async ({ store, path }) => {
+      const dateCalls = (minutesAhead: number): Promise<unknown> =>
+        subject.raw(path, function* () {
+          const date = at(new Date(Date.now() + minutesAhead * 60_000).toISOString());
+          yield sql`UPDATE model_usage SET at = ${date}`;
+        });
+      const since = at(new Date(Date.now() - 60_000).toISOString());
+      const bounds = { callsMax: 2, windowSince: since, breakerSince: since };
+      await call(store, "auth");
+      await call(store, "timeout");
+      await dateCalls(1);
+      assert.equal(await refusalOf(store, bounds, "another"), "ceiling");
+      assert.equal(await refusalOf(store, bounds), "breaker");
+      await dateCalls(24 * 60);
+      assert.equal(await refusalOf(store, bounds), null, "a clock that is a day ahead is wrong");
     });
   });
 

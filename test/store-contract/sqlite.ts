@@ -2,6 +2,7 @@
 
 import { restore } from "../../src/store/sqlite/backups/restore.ts";
 import { connect } from "../../src/store/sqlite/connect.ts";
+import { retryWhileBusy } from "../../src/store/sqlite/errors.ts";
 import { locationOf } from "../../src/store/sqlite/location.ts";
 import { createRunner } from "../../src/store/sqlite/runner.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -14,7 +15,8 @@ export const sqlite: StoreUnderTest = {
     const runner = createRunner(db);
     try {
       db.exec("PRAGMA foreign_keys = OFF");
-      return runner.atomically("BEGIN IMMEDIATE", script());
+      // The store may be indexing just now, in its own thread.
+      return await retryWhileBusy(60_000, () => runner.atomically("BEGIN IMMEDIATE", script()));
     } finally {
       runner.forgetStatements();
       db.close();

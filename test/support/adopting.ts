@@ -1,10 +1,9 @@
 /** Databases of the older program, for tests of adopting them. */
 
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { after } from "node:test";
 import type { Finding } from "../../src/core/maintenance/inspect.ts";
 import { messageIdOf } from "../../src/core/model/types.ts";
 import type { ConversationId, Message } from "../../src/core/model/types.ts";
@@ -17,7 +16,6 @@ import { openSqlite } from "../../src/store/sqlite/store.ts";
 
 export const now = "2026-11-15T08:00:00.000Z";
 const scratch = makeScratch("adopt");
-after(() => rmSync(scratch, { recursive: true, force: true }));
 
 let folders = 0;
 /** Copies a fixture into a new folder and modifies it. */

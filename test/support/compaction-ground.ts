@@ -1,8 +1,6 @@
 /** Conversations to compact, for tests. */
 
-import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless } from "./lossless.ts";
 import { makeScratch } from "./scratch.ts";
@@ -17,7 +15,6 @@ import { resolveSettings } from "../../src/core/model/settings.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
 export const folder = makeScratch("compact");
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 let databases = 0;
 export const newPath = (): string => join(folder, `${++databases}.db`);

@@ -1,9 +1,7 @@
 /** A world with the plugin in a scripted host. */
 
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
 import type { Conversation } from "../../src/core/model/types.ts";
 import type { Embedder, Store } from "../../src/core/model/store.ts";
 import { tokensOf } from "../../src/core/assembly/present-message.ts";
@@ -24,7 +22,6 @@ import type { Runtime } from "../../src/hosts/shared/runtime.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
 const scratch = makeScratch("engine-openclaw");
-after(() => rmSync(scratch, { recursive: true, force: true }));
 
 let files = 0;
 let processes = 0;

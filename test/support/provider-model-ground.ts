@@ -264,12 +264,11 @@ export const formats: readonly Format[] = [
 ];
 
 export const good = { kind: "answer", text: "The kiln is booked." } as const;
-const servers: ScriptedProvider[] = [];
-after(() => Promise.all(servers.map((server) => server.close().catch(() => undefined))));
 
+/** Closed after the test that starts it. */
 export async function startServer(): Promise<ScriptedProvider> {
   const server = await startScriptedProvider();
-  servers.push(server);
+  after(async () => await server.close().catch(() => undefined));
   return server;
 }
 

@@ -4,9 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import type { StatementSync } from "node:sqlite";
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../src/core/model/store.ts";
 import { indexes, tables } from "../../src/store/sqlite/schema.ts";
-import { searchIndex, searchTables } from "../../src/store/sqlite/search-index.ts";
+import { createSearchIndex, searchTables } from "../../src/store/sqlite/search-index.ts";
 import { inSqlite } from "../../src/store/dialect.ts";
-import type { Row, Script, Statement, Value } from "../../src/store/script.ts";
+import { Apart, together, type Row, type Script, type Statement, type Value } from "../../src/store/script.ts";
 import { indexBatch } from "../../src/store/search/indexing.ts";
 import { search } from "../../src/store/search/search.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
@@ -31,7 +31,12 @@ export function createArchive() {
       return statement.all(...values).map(toRow);
     };
     let step = script.next();
-    while (!step.done) step = script.next([step.value].flat().flatMap(execute));
+    while (!step.done) {
+      const asked = step.value;
+      step = script.next(
+        asked instanceof Apart ? together(asked.statements.map(execute)) : [asked].flat().flatMap(execute),
+      );
+    }
     return step.value;
   };
   const open = db.prepare(
@@ -76,7 +81,7 @@ export function createArchive() {
       return id;
     },
     index(rowsMax = 1_000_000): number {
-      return run(indexBatch(searchIndex, rowsMax));
+      return run(indexBatch(createSearchIndex(), rowsMax));
     },
     find(
       pattern: string,
@@ -85,7 +90,7 @@ export function createArchive() {
       postings?: number,
     ): SearchResult {
       const request = { pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more } as const;
-      return run(search(searchIndex, request, deadline, postings));
+      return run(search(createSearchIndex(), request, deadline, postings));
     },
     snippets(pattern: string, more: Partial<SearchRequest> = {}): readonly string[] {
       return this.find(pattern, more).hits.map((hit) => hit.snippet);

@@ -1,9 +1,7 @@
 /** A world of conversations for the agent's tools. */
 
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
 import type { ConversationId, FileId, GrantId, MessageId, SummaryId } from "../../src/core/model/types.ts";
@@ -19,7 +17,6 @@ import type { Json } from "../../src/core/base/json.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
 export const folder = makeScratch("tools");
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 export const now = "2026-02-17T09:00:00.000Z" as Timestamp;
 export const later = "2999-01-01T00:00:00.000Z" as Timestamp;
