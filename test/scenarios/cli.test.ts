@@ -331,6 +331,7 @@ describe("lcm status, conversations and messages", () => {
     const isColoured = (env: Readonly<Record<string, string>>, ...args: readonly string[]): boolean =>
       ok({ ...place, env }, "conversations", ...args).stdout.includes("\u001b[");
     assert.equal(isColoured({}), false);
+    assert.doesNotMatch(ok({ ...place, env: { CI: "true" } }, "status").stdout, /[\u001b␛]/, "also not in CI");
     assert.equal(isColoured({ FORCE_COLOR: "1" }), true);
     assert.equal(isColoured({ FORCE_COLOR: "1" }, "--no-color"), false);
     assert.equal(isColoured({ FORCE_COLOR: "1", NO_COLOR: "1" }), false);
