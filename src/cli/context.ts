@@ -146,8 +146,8 @@ function isColourful(stream: NodeJS.WriteStream): boolean {
   return isTerminal(stream) && env["TERM"] !== "dumb";
 }
 
-/** Of a pipe or a file, `isTTY` is not false but undefined, which colours take for leave to decide by `CI` and platform. */
-const isTerminal = (stream: NodeJS.WriteStream): boolean => Boolean(stream.isTTY);
+/** A pipe or a file has no `isTTY`; undefined would leave the colours to decide by `CI` and platform. */
+const isTerminal = (stream: NodeJS.WriteStream): boolean => "isTTY" in stream && stream.isTTY;
 
 /** If the reader of our output has closed the pipe, that is not a failure. */
 export function survivePipes(): void {
