@@ -10,7 +10,7 @@ import { coverage, flatten, reachedFrom } from "../model/summary-graph.ts";
 import { messagesPerPage, restoreMessage } from "../ingest/large-content.ts";
 import { isSummaryId, messageName } from "../model/types.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "../model/types.ts";
-import type { Exposure, Integrity } from "../model/database-file.ts";
+import { damageLine, type Exposure, type Integrity } from "../model/database-file.ts";
 import type { Skeleton, Store, SummaryFacts } from "../model/store.ts";
 import { formatCount, shellPath } from "../base/format.ts";
 
@@ -347,7 +347,9 @@ const unused = (id: SummaryId): PendingFinding =>
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const { problems, dangling, orphanedRows, orphanedSearchEntries: entries, unchecked, exposures } = integrity;
   return [
-    ...problems.map((problem) => finding("damaged_file", "database", problem)),
+    ...problems.map((problem) =>
+      finding("damaged_file", "database", `the database is damaged: ${damageLine(problem)}`),
+    ),
     ...dangling.map(({ table, from, to }) => {
       const message = `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`;
       return finding("dangling_reference", table, message, { remedy: "restore" });
