@@ -370,7 +370,7 @@ function asTyped(host: string | undefined, db: string | undefined): (words: stri
   const program = host === undefined ? "lcm" : `${host} lcm`;
   const own = db === undefined ? program : `${program} --db ${shellPath(withoutPassword(db))}`;
   // The demo creates its own database, and a command may name another one.
-  const isItsOwn = (command: string): boolean => /^demo\b|\s--db\s/.test(command);
+  const isItsOwn = (command: string): boolean => /^demo\b|\s--(?:db|from)\s/.test(command);
   return (words) =>
     words.replace(/(?<=^|`)lcm (?=([a-z]+[^`]*))/g, (_, command) => `${isItsOwn(command) ? program : own} `);
 }

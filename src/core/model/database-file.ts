@@ -54,6 +54,8 @@ export interface MovePlan {
   readonly conversations: readonly {
     readonly conversation: ConversationId;
     readonly title: string | null;
+    readonly sessionKey: string | null;
+    readonly sessionId: string;
     readonly messages: number;
     readonly summaries: number;
     /** Whether an earlier run has copied it. */
