@@ -70,6 +70,19 @@ describe("a backup", () => {
   });
 });
 
+describe("a stored file that is gone", () => {
+  it("comes back from its transcript, as doctor says", () => {
+    const place = createPlace();
+    rmSync(join(place.state, "lcm-files"), { recursive: true });
+    assert.match(
+      lcm(place, "doctor").stdout.replaceAll(/\s+/g, " "),
+      /and so can its transcript, with `lcm import --again`/,
+    );
+    ok(place, "import", "--again", join(place.state, "session.jsonl"));
+    assert.match(ok(place, "doctor").stdout, /^healthy: 2 messages/m);
+  });
+});
+
 describe("doctor", () => {
   it("reports a database that every user may read, and how to change that", { skip: withoutModes }, () => {
     const place = createPlace();

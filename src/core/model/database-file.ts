@@ -109,6 +109,9 @@ export interface DanglingReference {
 /** What to do about a damaged file. */
 export const recoverHint = "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover";
 
+/** What brings back stored content; texts of messages are not replaced by an import. */
+export const transcriptToo = "an older backup can restore it, and so can its transcript, with `lcm import --again`";
+
 /** Whether damage is in the search index alone, which follows from the rows. */
 export const isInSearchIndex = (problem: string): boolean => /inverted index/.test(problem);
 
