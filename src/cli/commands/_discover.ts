@@ -95,8 +95,11 @@ function facts({ place, sessions, bytes }: FoundAgent) {
   return { host, name, folder, sessions: countSessions(sessions), bytes, newest: msToTimestamp(newestMs) };
 }
 
-function printAgents({ print, paint, context }: Session, agents: readonly FoundAgent[]): void {
-  if (agents.length === 0) return print("no sessions of Claude Code, Codex, OpenCode or Pi were found");
+function printAgents({ print, note, paint, context }: Session, agents: readonly FoundAgent[]): void {
+  if (agents.length === 0) {
+    print("no sessions of Claude Code, Codex, OpenCode or Pi were found");
+    return note(paint.soft("sessions of OpenClaw are not listed: its plugin imports each on the session's next turn"));
+  }
   const rows = agents
     .map(facts)
     .map(({ name, sessions, bytes, newest, folder }) => [

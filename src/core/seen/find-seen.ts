@@ -72,7 +72,7 @@ async function promptOf(
 
 const notRecorded = (message: string): LcmError =>
   new LcmError("not_found", message, {
-    hint: "prompts are recorded since schema 7, where they are ours; `lcm stats CONVERSATION` lists those that are",
+    hint: "prompts are recorded as an agent sends them, by our plugin or through the proxy; what was only imported has none. `lcm stats CONVERSATION` lists them",
   });
 
 // ── In view ──────────────────────────────────────────────────────────────────────────────────────────────────────────
