@@ -73,6 +73,14 @@ describe("lcm", () => {
         assert.ok(line.length <= 50 || line.includes("LCM_"), `${name}: ${line}`);
   });
 
+  it("suggests the command that other programs call so", () => {
+    for (const [name, suggested] of Object.entries({ search: "grep", list: "conversations", verify: "doctor" })) {
+      const run = lcm({ state: createFolder() }, name, "words");
+      assert.equal(run.status, 2);
+      assert.ok(run.stderr.startsWith(`error: unknown command '${name}'\n(Did you mean ${suggested}?)\n`), run.stderr);
+    }
+  });
+
   it("suggests a command when help is requested for an unknown one", () => {
     for (const args of [
       ["doctro", "--help"],

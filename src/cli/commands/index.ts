@@ -138,7 +138,14 @@ export function addCommands(program: Command, context: CommandContext, json: boo
       getOutHasColors: () => stdout.colour,
       getErrHasColors: () => stderr.colour,
       outputError: (text, write) =>
-        write(breakText(text.trimEnd().replace(/^error:/, createPaint(stderr.colour).bad("error:")), stderr.columns)),
+        write(
+          breakText(
+            withMeant(text)
+              .trimEnd()
+              .replace(/^error:/, createPaint(stderr.colour).bad("error:")),
+            stderr.columns,
+          ),
+        ),
     });
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
@@ -152,10 +159,32 @@ export const versionText = (version: string, json: boolean): string =>
 
 /** Reports a usage error as JSON; commander has already printed it for people. Returns the exit status. */
 export function reportUsage({ stdout }: CommandContext, json: boolean, error: string): number {
-  const message = error.replace(/^error: /, "");
+  const message = withMeant(error).replace(/^error: /, "");
   if (json) stdout.stream.write(jsonText({ error: { code: "invalid", message } }));
   return exitInvalid;
 }
+
+/** What other programs call our commands; commander would propose the name with the most similar letters. */
+const meant: ReadonlyMap<string, string> = new Map([
+  ["search", "grep"],
+  ["find", "grep"],
+  ["show", "describe"],
+  ["list", "conversations"],
+  ["ls", "conversations"],
+  ["sessions", "conversations"],
+  ["check", "doctor"],
+  ["verify", "doctor"],
+  ["config", "settings"],
+  ["migrate", "move"],
+  ["archive", "prune"],
+  ["delete", "prune"],
+]);
+
+const withMeant = (error: string): string =>
+  error.replace(/(unknown command '([a-z]+)')(?:\n\(Did you mean [^)]*\))?/, (all, found: string, name: string) => {
+    const command = meant.get(name);
+    return command === undefined ? all : `${found}\n(Did you mean ${command}?)`;
+  });
 
 const isFor = (command: string, option: string | undefined): boolean =>
   option !== "--version" && !(without[command] ?? []).includes(option ?? "");
