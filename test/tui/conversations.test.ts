@@ -91,6 +91,16 @@ describe("the conversations screen", () => {
     });
   });
 
+  it("breaks a sentence about its health once", async () => {
+    await sitting(
+      "made",
+      async (robot) => {
+        await robot.sees(/health +not checked yet; press h *\n[^\n]*│ +to check it *\n/);
+      },
+      { columns: 120, rows: 36 },
+    );
+  });
+
   it("checks one on request, and shows the findings", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("unchecked");

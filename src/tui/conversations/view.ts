@@ -356,7 +356,7 @@ function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): read
         ...(parentSessionId === null ? [] : [["started by", oneLine(parentSessionId)] as const]),
         ["family", familyWords(each)],
         ...(caughtUp === 0 ? [] : [["caught up", plural(caughtUp, "message")] as const]),
-        ["health", ...breakLines(sentence, columns - 11).map((line) => paint[tone](line))],
+        ["health", paint[tone](sentence)],
       ],
       paint,
       columns,

@@ -374,7 +374,7 @@ function rowWords(row: Row, columns: number): readonly string[] {
 }
 
 const runWords = {
-  tail: "The fresh tail: the newest messages, which are never folded into summaries. Press ↵ to see them.",
+  tail: "The fresh tail: the newest messages, which are folded only if a prompt would not fit. Press ↵ to see them.",
   older: "Messages that no summary covers yet. Press ↵ to see them.",
   anywhere: "Messages that no summary covers, somewhere among the oldest items. Press ↵ to see the first.",
 } as const;
