@@ -146,7 +146,9 @@ function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[]
   const rows: string[][] = [];
   let row: string[] = [];
   for (const [, value = "", end = ""] of text.matchAll(field)) {
-    row.push(value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
+    // A quote that is never closed is a character like any other.
+    const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
+    row.push(isQuoted ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
     if (end === delimiter) continue;
     if (row.length > 1 || row[0] !== "") rows.push(row);
     row = [];
