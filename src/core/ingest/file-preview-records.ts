@@ -156,16 +156,18 @@ function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[]
   return rows;
 }
 
-/** Counts lines that are not blank and do not end inside quotes. */
+/** Counts lines that are not blank and do not end inside quotes; all of them if a quote is never closed. */
 function countRows(content: string): number {
-  let rows = 0;
+  let [lines, rows] = [0, 0];
   let isQuoted = false;
   const visit = (line: string): void => {
     for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) isQuoted = !isQuoted;
-    if (!isQuoted && line.trim() !== "") rows++;
+    if (line.trim() === "") return;
+    lines++;
+    if (!isQuoted) rows++;
   };
   eachLine(content, visit, Infinity);
-  return rows;
+  return isQuoted ? lines : rows;
 }
 
 function describeColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {

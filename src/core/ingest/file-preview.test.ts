@@ -93,7 +93,8 @@ describe("the preview of a table", () => {
   });
 
   it("keeps a field whole whose quote is never closed", () => {
-    assert.match(previewFile('"👩‍👩‍👧‍👦,b\n1,2\n3,4\n', named("x.csv")), /^- "👩‍👩‍👧‍👦: 1 … 3$/m);
+    const told = previewFile('"👩‍👩‍👧‍👦,b\n1,2\n3,4\n', named("x.csv"));
+    assert.match(told, /^Table \(commas\), 2 rows, 2 columns, header in L1\.\n- ""👩‍👩‍👧‍👦": 1 … 3$/m);
   });
 
   it("counts all rows of a large one, and names the rows that the ranges come from", () => {
