@@ -87,6 +87,22 @@ describe("lcm", () => {
     assert.match(ok(place, "help", "status").stdout, /^Usage: lcm status/);
   });
 
+  it("knows what other programs call a command", () => {
+    const words = { search: "grep", list: "conversations", uninstall: "setup --remove", cost: "stats" };
+    for (const [word, command] of Object.entries(words)) {
+      const run = lcm(place, word, "x");
+      assert.deepEqual([run.status, run.stdout], [2, ""], word);
+      assert.equal(
+        run.stderr,
+        `error: unknown command '${word}'\nhint: did you mean \`lcm ${command}\`? pass --help to see all commands\n`,
+      );
+    }
+    assert.match(lcm(place, "remove", "--json").json.error.hint, /`lcm forget` or `lcm prune`/);
+    assert.match(lcm(place, "help", "search").stderr, /`lcm grep`/);
+    const names = ok(place, "--help").stdout;
+    for (const command of Object.values(words)) assert.match(names, new RegExp(`^ {2}${command.split(" ")[0]} `, "m"));
+  });
+
   it("exits with 2 when it is used wrongly, and explains how to use it", () => {
     const wrong: readonly (readonly string[])[] = [
       ["frobnicate"],

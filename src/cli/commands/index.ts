@@ -138,7 +138,14 @@ export function addCommands(program: Command, context: CommandContext, json: boo
       getOutHasColors: () => stdout.colour,
       getErrHasColors: () => stderr.colour,
       outputError: (text, write) =>
-        write(breakText(text.trimEnd().replace(/^error:/, createPaint(stderr.colour).bad("error:")), stderr.columns)),
+        write(
+          breakText(
+            plainly(text)
+              .trimEnd()
+              .replace(/^error:/, createPaint(stderr.colour).bad("error:")),
+            stderr.columns,
+          ),
+        ),
     });
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
@@ -150,9 +157,16 @@ export function addCommands(program: Command, context: CommandContext, json: boo
 export const versionText = (version: string, json: boolean): string =>
   json ? jsonText({ version }).trimEnd() : version;
 
+/** Commander's words for an argument that is not one of its choices are about the program, not about what was typed. */
+const plainly = (error: string): string =>
+  error.replace(
+    /command-argument value '([^]*)' is invalid for argument '[\w-]+'\. Allowed choices are (.+)\.$/m,
+    "'$1' is not one of $2",
+  );
+
 /** Reports a usage error as JSON; commander has already printed it for people. Returns the exit status. */
 export function reportUsage({ stdout }: CommandContext, json: boolean, error: string): number {
-  const message = error.replace(/^error: /, "");
+  const message = plainly(error).replace(/^error: /, "");
   if (json) stdout.stream.write(jsonText({ error: { code: "invalid", message } }));
   return exitInvalid;
 }

@@ -72,7 +72,7 @@ async function promptOf(
 
 const notRecorded = (message: string): LcmError =>
   new LcmError("not_found", message, {
-    hint: "prompts are recorded since schema 7, where they are ours; `lcm stats CONVERSATION` lists those that are",
+    hint: "only prompts that lossless-claw builds are recorded, not those that a host builds itself; `lcm stats CONVERSATION` lists them",
   });
 
 // ── In view ──────────────────────────────────────────────────────────────────────────────────────────────────────────
