@@ -30,5 +30,6 @@ export const isSameBudget = (one: number, other: number, tolerance: number): boo
   Math.abs(one - other) <= tolerance * Math.max(one, other);
 
 export function checkBudget(budget: number): void {
-  if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);
+  if (typeof budget === "number" && budget >= 0) return;
+  throw new LcmError("invalid", `the budget is ${JSON.stringify(budget)}, but must be a number of tokens`);
 }
