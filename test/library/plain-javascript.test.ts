@@ -57,6 +57,16 @@ describe("a request", () => {
   });
 });
 
+describe("a verb that needs a model", () => {
+  it("names the way in which code gives it one", async () => {
+    await withFreshLcm(async ({ lcm }) => {
+      const reach = { kind: "all", conversations: null } as const;
+      const refusal = { code: "unavailable", hint: /createLcm\(\)/ };
+      await assert.rejects(lcm.map({ prompt: "Which?", schema: { type: "string" }, reach }), refusal);
+    });
+  });
+});
+
 describe("the place of a database", () => {
   it("is a path or a URL of PostgreSQL, and nothing is created for any other", async () => {
     const before = readdirSync(scratch);
