@@ -171,6 +171,7 @@ describe("what pages name", () => {
 /** Names of the same form: of the library, and of the arguments and results of tools. */
 const notSettings: readonly string[] = [
   "allConversations",
+  "carryDepth",
   "citedIds",
   "citedMessages",
   "createLcm",
@@ -180,6 +181,7 @@ const notSettings: readonly string[] = [
   "onProgress",
   "openSqlite",
   "recordPrompt",
+  "sessionKey",
   "summaryIds",
   "tokenCap",
   "toolCall",
