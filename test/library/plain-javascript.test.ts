@@ -51,8 +51,15 @@ describe("a request", () => {
   it("has a budget that is a number", async () => {
     await withFreshLcm(async ({ lcm, store }) => {
       const { id } = await store.open({ sessionId: "s" });
-      const refusal = { code: "invalid", message: /the budget is "4000"/ };
-      await assert.rejects(lcm.assemble(id, { budget: wrong("4000") }), refusal);
+      for (const [budget, given] of [
+        [wrong("4000"), '"4000"'],
+        [Number.NaN, "NaN"],
+        [-1, "-1"],
+      ] as const)
+        await assert.rejects(lcm.assemble(id, { budget }), {
+          code: "invalid",
+          message: `the budget is ${given}, but must be a number of tokens`,
+        });
     });
   });
 });

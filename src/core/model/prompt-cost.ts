@@ -31,5 +31,6 @@ export const isSameBudget = (one: number, other: number, tolerance: number): boo
 
 export function checkBudget(budget: number): void {
   if (typeof budget === "number" && budget >= 0) return;
-  throw new LcmError("invalid", `the budget is ${JSON.stringify(budget)}, but must be a number of tokens`);
+  const given = typeof budget === "number" ? String(budget) : JSON.stringify(budget);
+  throw new LcmError("invalid", `the budget is ${given}, but must be a number of tokens`);
 }
