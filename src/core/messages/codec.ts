@@ -86,8 +86,9 @@ export function checkMessage(raw: Json, { at }: MessageOrigin): asserts raw is J
     });
   }
   if (!isTimestamp(at)) {
-    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(at)}, not UTC with milliseconds`, {
-      hint: "convert it with parseTimestamp, which returns times like 2026-02-17T07:37:00.000Z",
+    const given = typeof at === "string" ? JSON.stringify(at) : `of the type ${typeof at}`;
+    throw new LcmError("invalid", `the time of a message is ${given}, not a text with UTC and milliseconds`, {
+      hint: "for example 2026-02-17T07:37:00.000Z, as clock.now(), date.toISOString() and parseTimestamp(text) return",
     });
   }
 }
