@@ -24,8 +24,8 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
   const settings = async (): Promise<ResolvedSettings> => await (await opening()).readSettings(config);
   const output = (stream: NodeJS.WriteStream): Output => ({
     stream,
-    isTerminal: stream.isTTY,
-    columns: stream.isTTY ? stream.columns : wholeNumber(env["COLUMNS"]),
+    isTerminal: isTerminal(stream),
+    columns: isTerminal(stream) ? stream.columns : wholeNumber(env["COLUMNS"]),
     colour: isColourful(stream),
   });
   return {
@@ -143,8 +143,11 @@ function isColourful(stream: NodeJS.WriteStream): boolean {
   const { env } = process;
   if ((env["NO_COLOR"] ?? "") !== "") return false;
   if (isSet(env["FORCE_COLOR"])) return true;
-  return stream.isTTY && env["TERM"] !== "dumb";
+  return isTerminal(stream) && env["TERM"] !== "dumb";
 }
+
+/** A pipe or a file has no `isTTY`; undefined would leave the colours to decide by `CI` and platform. */
+const isTerminal = (stream: NodeJS.WriteStream): boolean => "isTTY" in stream && stream.isTTY;
 
 /** If the reader of our output has closed the pipe, that is not a failure. */
 export function survivePipes(): void {

@@ -25,7 +25,7 @@ import { openMove } from "../store/open-move.ts";
 export { openOpenCode } from "../store/foreign/opencode.ts";
 import { filesLackingIn } from "../store/sqlite/backups/contents.ts";
 import { backupPath, copiesBeside, isLost, pruneBackups, unusedPath } from "../store/sqlite/backups/copies.ts";
-import { defaultFilesDir, type DatabaseLocation } from "../store/sqlite/location.ts";
+import { filesDirOf, type DatabaseLocation } from "../store/sqlite/location.ts";
 import { openSqliteBriefly, openSqliteWorker, runApart } from "../store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type {
@@ -124,7 +124,7 @@ export function createDatabase(
   path: string,
   settings: () => Promise<ResolvedSettings> = async () => await readSettings(null),
 ): Database {
-  const filesDir = defaultFilesDir(path);
+  const filesDir = filesDirOf(path);
   const missing = (): LcmError =>
     new LcmError("not_found", `there is no database at ${path}`, {
       hint:

@@ -70,7 +70,7 @@ export function createServerDatabase({ url, shown, nearby }: ServerPlace, ground
     backup: refuse("a database on a server is not backed up by lcm", backupsOfServer),
     archivePath: () => unusedIn(process.cwd(), `lcm-archive-${clock.now().slice(0, "2026-02-17".length)}`),
     backups: () => [],
-    restorable: async () => [],
+    restorable: refuse("a database on a server is not restored by lcm", restoresOfServer),
     planRestore: refuse("a database on a server is not restored by lcm", restoresOfServer),
     restore: refuse("a database on a server is not restored by lcm", restoresOfServer),
     close: async () => await watch.close(),

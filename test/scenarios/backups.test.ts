@@ -47,6 +47,42 @@ describe("guarantee 31: an incomplete backup", () => {
   });
 });
 
+describe("a backup", () => {
+  it("is a database too: opened in its place, it has its stored files", () => {
+    const place = createPlace();
+    const to = join(place.state, "friday.db");
+    ok(place, "backup", to);
+    const there = { state: createFolder() };
+    assert.match(ok(there, "--db", to, "doctor").stdout, /^healthy: 2 messages/m);
+    assert.match(ok(there, "--db", to, "grep", "heron", "--scope", "files").stdout, /the heron waits/);
+    assert.deepEqual(
+      readdirSync(place.state).filter((name) => name.startsWith("friday")),
+      ["friday.db", "friday.db.files"],
+    );
+  });
+
+  it("of a database that has lost a stored file says that it lacks it too", () => {
+    const place = createPlace();
+    assert.doesNotMatch(ok(place, "backup").stderr, /without/);
+    rmSync(join(place.state, "lcm-files"), { recursive: true });
+    assert.match(ok(place, "backup").stderr, /^without 1 stored file that the database itself has lost; `lcm doctor`/m);
+    assert.equal(ok(place, "backup", "--json").json.lost, 1);
+  });
+});
+
+describe("a stored file that is gone", () => {
+  it("comes back from its transcript, as doctor says", () => {
+    const place = createPlace();
+    rmSync(join(place.state, "lcm-files"), { recursive: true });
+    assert.match(
+      lcm(place, "doctor").stdout.replaceAll(/\s+/g, " "),
+      /and so can its transcript, with `lcm import --again`/,
+    );
+    ok(place, "import", "--again", join(place.state, "session.jsonl"));
+    assert.match(ok(place, "doctor").stdout, /^healthy: 2 messages/m);
+  });
+});
+
 describe("doctor", () => {
   it("reports a database that every user may read, and how to change that", { skip: withoutModes }, () => {
     const place = createPlace();

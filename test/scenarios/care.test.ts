@@ -300,6 +300,33 @@ describe("lcm doctor", () => {
     assert.ok(again.result.change > Number(change));
   });
 
+  it("--fix does not write into a damaged file", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    damage(place.state);
+    const path = join(place.state, "lcm.db");
+    const db = new DatabaseSync(path);
+    const { at } = db
+      .prepare("SELECT (rootpage - 1) * page_size AS at FROM sqlite_schema, pragma_page_size WHERE name = 'journal'")
+      .get() as { at: number };
+    db.close();
+    const file = openSync(path, "r+");
+    writeSync(file, Buffer.of(99), 0, 1, at + 7); // What it says of its own free bytes.
+    const before = readFileSync(path);
+    for (const args of [["--fix"], ["--fix", "--apply"], ["1", "--fix", "--apply"]]) {
+      const run = lcm(place, "doctor", ...args);
+      assert.equal(run.status, 7, run.stdout);
+      assert.match(run.stderr, /^error: the database is damaged, .*nothing was changed\nhint: .*`lcm restore`/);
+      if (args[0] === "--fix") assert.match(run.stdout, /^ {4}the database is damaged: .+/m);
+    }
+    assert.ok(before.equals(readFileSync(path)));
+    assert.deepEqual(
+      readdirSync(place.state).filter((name) => name.includes("backup")),
+      [],
+      "a backup of it would displace a whole one",
+    );
+  });
+
   it("--apply without --fix is an error, and so is --dry-run with --apply", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));

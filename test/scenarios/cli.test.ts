@@ -88,7 +88,13 @@ describe("lcm", () => {
   });
 
   it("knows what other programs call a command", () => {
-    const words = { search: "grep", list: "conversations", uninstall: "setup --remove", cost: "stats" };
+    const words = {
+      search: "grep",
+      list: "conversations",
+      verify: "doctor",
+      uninstall: "setup --remove",
+      cost: "stats",
+    };
     for (const [word, command] of Object.entries(words)) {
       const run = lcm(place, word, "x");
       assert.deepEqual([run.status, run.stdout], [2, ""], word);
@@ -347,6 +353,7 @@ describe("lcm status, conversations and messages", () => {
     const isColoured = (env: Readonly<Record<string, string>>, ...args: readonly string[]): boolean =>
       ok({ ...place, env }, "conversations", ...args).stdout.includes("\u001b[");
     assert.equal(isColoured({}), false);
+    assert.doesNotMatch(ok({ ...place, env: { CI: "true" } }, "status").stdout, /[\u001b␛]/, "also not in CI");
     assert.equal(isColoured({ FORCE_COLOR: "1" }), true);
     assert.equal(isColoured({ FORCE_COLOR: "1" }, "--no-color"), false);
     assert.equal(isColoured({ FORCE_COLOR: "1", NO_COLOR: "1" }), false);

@@ -82,7 +82,12 @@ describe("a move", () => {
       [dryRun, applied, plan.conversations.length, plan.conversations[0].isThere],
       [true, false, 2, false],
     );
-    assert.equal(lcm({ state }, "--db", url, "status").status, 3);
+    const { status, stderr } = lcm({ state }, "--db", url, "status");
+    assert.equal(status, 3);
+    assert.match(
+      stderr.replaceAll("\n", " "),
+      /`lcm move --from FILE --to '?postgres:.*` or `lcm --db '?postgres:\S* import`/,
+    );
   });
 
   it("brings everything, files of any size too, and back", async () => {
@@ -91,7 +96,12 @@ describe("a move", () => {
     const env = { LCM_SHARED_FILES: shared };
     const moved = ok({ state, env }, "--db", path, "move", "--to", url, "--apply", "--json").json.result;
     assert.deepEqual([moved.moved, moved.files, moved.missingFiles, moved.left], [2, 4, 0, 0]);
-    ok({ state, env }, "--db", url, "move", "--to", back, "--apply");
+    assert.match(
+      ok({ state, env }, "--db", path, "move", "--to", url).stdout.replaceAll("\n", " "),
+      /every conversation of .* is at .* already/,
+    );
+    const returned = ok({ state, env }, "--db", url, "move", "--to", back, "--apply");
+    assert.match(returned.stderr.replaceAll("\n", " "), /`lcm index --db \S*back\.db` builds it now/);
     const [one, other] = [await openSqlite({ path, readOnly: true }), await openSqlite({ path: back, readOnly: true })];
     const remote = await openStore(url, { sharedFiles: shared });
     for (const { id } of await one.conversations()) {

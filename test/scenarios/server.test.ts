@@ -135,6 +135,7 @@ describe("what only a file can do", () => {
   it("names what to use instead", () => {
     refused(["backup"], /pg_dump, or its point-in-time recovery; `lcm move --to FILE`/);
     refused(["restore", "some.backup", "--apply"], /pg_restore, or its point-in-time recovery/);
+    refused(["restore"], /pg_restore, or its point-in-time recovery/);
     refused(["adopt"], /convert the file first, then move it/);
   });
 });

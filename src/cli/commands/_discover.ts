@@ -98,11 +98,11 @@ function facts({ place, sessions, bytes }: FoundAgent) {
   return { host, name, folder, sessions: countSessions(sessions), bytes, newest: msToTimestamp(newestMs) };
 }
 
-function printAgents({ print, paint, context }: Session, agents: readonly FoundAgent[], places: Places): void {
+function printAgents({ print, note, paint, context }: Session, agents: readonly FoundAgent[], places: Places): void {
   if (agents.length === 0) {
     print(`no sessions of ${places.map(({ name }) => name).join(", ")} were found in`);
     for (const { folder } of places) print(`  ${oneLine(withTilde(folder, context.machine().home))}`);
-    return;
+    return note(paint.soft("sessions of OpenClaw are not listed: its plugin imports each on the session's next turn"));
   }
   const rows = agents
     .map(facts)

@@ -3,6 +3,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 
 const meant: Readonly<Record<string, string>> = {
+  archive: "prune",
   browse: "tui",
   check: "doctor",
   config: "settings",
@@ -15,6 +16,7 @@ const meant: Readonly<Record<string, string>> = {
   install: "setup",
   list: "conversations",
   ls: "conversations",
+  migrate: "move",
   query: "ask",
   remove: "forget` or `lcm prune",
   revert: "undo",
@@ -27,6 +29,7 @@ const meant: Readonly<Record<string, string>> = {
   ui: "tui",
   uninstall: "setup --remove",
   usage: "stats",
+  verify: "doctor",
   version: "--version",
 };
 

@@ -9,7 +9,7 @@ import type { LcmError } from "../../core/base/errors.ts";
 import { formatBytes, shellPath } from "../../core/base/format.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ForeignDatabase } from "../../core/model/foreign-database.ts";
-import type { Move } from "../../core/model/database-file.ts";
+import type { BackedUp, Move } from "../../core/model/database-file.ts";
 import { withoutPassword, type DatabasePlace } from "../../core/base/database-place.ts";
 import type { Clock, Model } from "../../core/model/store.ts";
 import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
@@ -193,7 +193,7 @@ export interface Database {
   /** Throws if conversations of this file cannot be imported into it. Creates nothing. */
   checkMerge(from: string): Promise<void>;
   /** Without a path, the copy goes next to the database, where only some are kept. */
-  backup(to: string | undefined): Promise<BackedUp>;
+  backup(to: string | undefined): Promise<PrunedBackUp>;
   /** A new file next to it, for an archive. */
   archivePath(): string;
   /** The copies next to it, oldest first, including files set aside by restores. */
@@ -217,8 +217,7 @@ export type Adopted =
     }
   | { readonly kind: "unchanged" };
 
-export interface BackedUp extends Backup {
-  readonly files: number;
+export interface PrunedBackUp extends BackedUp {
   /** Older backups that were removed. */
   readonly pruned: readonly string[];
 }
@@ -371,7 +370,7 @@ function asTyped(host: string | undefined, db: string | undefined): (words: stri
   const program = host === undefined ? "lcm" : `${host} lcm`;
   const own = db === undefined ? program : `${program} --db ${shellPath(withoutPassword(db))}`;
   // The demo creates its own database, and a command may name another one.
-  const isItsOwn = (command: string): boolean => /^demo\b|\s--db\s/.test(command);
+  const isItsOwn = (command: string): boolean => /^demo\b|\s--(?:db|from)\s/.test(command);
   return (words) =>
     words.replace(/(?<=^|`)lcm (?=([a-z]+[^`]*))/g, (_, command) => `${isItsOwn(command) ? program : own} `);
 }

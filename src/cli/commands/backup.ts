@@ -1,11 +1,16 @@
 /** `lcm backup`: copies the whole database while other programs write to it. */
 
-import { list, object, text, whole } from "./_json.ts";
+import { about, list, object, text, whole } from "./_json.ts";
 import { backupFields } from "./_shapes.ts";
 import { defineCommand } from "./_session.ts";
 import { formatBytes, plural } from "../../core/base/format.ts";
 
-const json = object({ ...backupFields, files: whole, pruned: list(text) });
+const json = object({
+  ...backupFields,
+  files: whole,
+  lost: about(whole, "stored files that the database itself no longer has, so that the backup lacks them too"),
+  pruned: list(text),
+});
 
 export const backupCommand = defineCommand({
   name: "backup",
@@ -24,6 +29,12 @@ export const backupCommand = defineCommand({
     if (session.json) return session.printJson(json, made);
     const files = made.files === 0 ? "" : ` and ${plural(made.files, "stored file")}`;
     session.print(`${made.path}: ${formatBytes(made.bytes)}${files}`);
+    if (made.lost > 0)
+      session.note(
+        session.paint.caution(
+          `without ${plural(made.lost, "stored file")} that the database itself has lost; \`lcm doctor\` lists what is missing`,
+        ),
+      );
     for (const old of made.pruned) session.note(session.paint.soft(`removed older backup: ${old}`));
   },
 });

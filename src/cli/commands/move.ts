@@ -1,10 +1,10 @@
 /** `lcm move`: copies a database file to a PostgreSQL server, or back to a file. */
 
-import { formatCount, plural } from "../../core/base/format.ts";
+import { formatCount, plural, shellPath } from "../../core/base/format.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Move, MovedConversation, MovePlan } from "../../core/model/database-file.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import { oneLine } from "../../format/safe-text.ts";
+import { bareName } from "../../format/conversations.ts";
 import { table } from "../../format/table.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
@@ -26,7 +26,15 @@ const json = planned(
     from: text,
     to: text,
     conversations: list(
-      object({ conversation: whole, title: maybe(text), messages: whole, summaries: whole, isThere: flag }),
+      object({
+        conversation: whole,
+        title: maybe(text),
+        sessionKey: maybe(text),
+        sessionId: text,
+        messages: whole,
+        summaries: whole,
+        isThere: flag,
+      }),
     ),
   }),
   maybe(
@@ -76,7 +84,8 @@ async function moveAll(session: Session, options: OptionsOf<typeof flags>): Prom
     const plan = { from: from.path, to: to.path, ...(await move.plan()) };
     if (!session.json) printPlan(session, plan);
     if (!applying) {
-      endAtPlan(session, applying, plan);
+      const isDone = plan.conversations.length > 0 && plan.conversations.every(({ isThere }) => isThere);
+      endAtPlan(session, applying, plan, isDone ? "pass --apply to compare them row by row" : undefined);
       return exitOk;
     }
     const result = await carryOut(session, move, plan);
@@ -161,19 +170,21 @@ function printPlan(session: Session, { conversations, from, to }: NamedPlan): vo
     { title: "summaries", align: "right" },
     { title: "" },
   ] as const;
-  const cells = conversations.map(({ conversation, title, messages, summaries, isThere }) => [
-    String(conversation),
-    oneLine(title ?? ""),
-    formatCount(messages),
-    formatCount(summaries),
-    isThere ? "already there" : "",
+  const cells = conversations.map((each) => [
+    String(each.conversation),
+    bareName(each),
+    formatCount(each.messages),
+    formatCount(each.summaries),
+    each.isThere ? "already there" : "",
   ]);
   for (const line of table(columns, cells, session.bounds, session.paint)) session.print(line);
   const waiting = conversations.filter(({ isThere }) => !isThere);
   const messages = waiting.reduce((sum, each) => sum + each.messages, 0);
   session.print();
   session.print(
-    `${plural(waiting.length, "conversation")} with ${plural(messages, "message")} to move from ${from} to ${to}`,
+    waiting.length === 0 && conversations.length > 0
+      ? `every conversation of ${from} is at ${to} already`
+      : `${plural(waiting.length, "conversation")} with ${plural(messages, "message")} to move from ${from} to ${to}`,
   );
 }
 
@@ -189,6 +200,8 @@ function printResult(session: Session, result: Result, { from, to }: NamedPlan):
   if (left > 0)
     session.print(session.paint.caution(`stopped: ${plural(left, "conversation")} to do; run it again to continue`));
   else session.note(`${from} is unchanged; to use the new one, set ${variableFor(to)}`);
+  if (moved > 0)
+    session.note(`hosts build its search index in the background; \`lcm index --db ${shellPath(to)}\` builds it now`);
 }
 
 const variableFor = (to: string): string =>

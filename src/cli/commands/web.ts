@@ -26,7 +26,8 @@ export const webCommand = defineCommand({
     ["lcm web --write", "rewrite, dissolve and undo in it, too"],
     ["lcm web --port 8137 --no-open", "to be reached over ssh: `ssh -L 8137:127.0.0.1:8137 host`"],
   ],
-  notes: "The link has a secret, so only who sees it can read. With --json, prints the link as JSON and serves.",
+  notes:
+    "The link contains a secret: whoever has it can read everything. With --json, prints the link as JSON and serves.",
   async run(session, options) {
     const { context, database, typed, json, print, printJson, note } = session;
     const { port = null, write = false, open = true, promptDir, ...model } = options;

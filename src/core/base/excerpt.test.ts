@@ -455,7 +455,8 @@ describe("a first line", () => {
 describe("a text below its headings", () => {
   it("is the text without the bare headings that it begins with", () => {
     const text = "- 15:30: the worker failed\n\nNext:\nmore";
-    for (const heading of ["Timeline:\n", "\n**Timeline:**\n\n", "## What happened\n", "**Summary**\r\nTimeline:\n"])
+    const headings = ["Timeline:\n", "\n**Timeline:**\n\n", "## What happened\n", "**Summary**\r\nTimeline:\n"];
+    for (const heading of [...headings, "[Truncated for context management]\n "])
       assert.equal(belowHeadings(heading + text), text.slice(2), heading);
     for (const whole of [
       text,

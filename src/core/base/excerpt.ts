@@ -64,11 +64,11 @@ export function firstLine(text: string, width: number): string {
   return cutEnd(charactersAfter(line, 0, 2 * width + wordMax, onOneLine), width);
 }
 
-/** A text without the bare headings that it begins with, such as `Timeline:`, and the bullet after them. */
+/** A text without the bare headings that it begins with, such as `Timeline:` or `[Cut short]`, and the bullet after them. */
 export const belowHeadings = (text: string): string => text.replace(bareHeadings, "");
 
 const bareHeadings =
-  /^(?:\s*(?:#{1,6} [^\n]{1,80}|\*\*[^\n*]{1,80}\*\*|\**[^\n.!?:]{1,40}:\**)[ \t\r]*\n)+\s*(?:[-*•] +)?(?=\S)/;
+  /^(?:\s*(?:#{1,6} [^\n]{1,80}|\*\*[^\n*]{1,80}\*\*|\**[^\n.!?:]{1,40}:\**|\[[^\]\n]{1,80}\])[ \t\r]*\n)+\s*(?:[-*•] +)?(?=\S)/;
 
 /** The match, clamped to the text, without blanks around it and without half a character. */
 function wholeMatch(text: string, match: TextRange): TextRange {

@@ -10,7 +10,7 @@ import { coverage, flatten, reachedFrom } from "../model/summary-graph.ts";
 import { messagesPerPage, restoreMessage } from "../ingest/large-content.ts";
 import { isSummaryId, messageName } from "../model/types.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "../model/types.ts";
-import type { Exposure, Integrity } from "../model/database-file.ts";
+import { damageLine, transcriptToo, type Exposure, type Integrity } from "../model/database-file.ts";
 import type { Skeleton, Store, SummaryFacts } from "../model/store.ts";
 import { formatCount, shellPath } from "../base/format.ts";
 
@@ -120,11 +120,11 @@ export function inspectConversation(skeleton: Skeleton): readonly Finding[] {
       .map((name) => finding("search_entry_missing", name, `${name} is not in the search index`)),
     ...(pending > pendingUsual ? [waiting(pending)] : []),
     ...skeleton.missingFiles.map((file) =>
-      finding("missing_file", file, `the content of ${file} is missing from the files folder; ${onlyBackup}`),
+      finding("missing_file", file, `the content of ${file} is missing from the files folder; ${transcriptToo}`),
     ),
     ...skeleton.alteredFiles.map(({ id, stored, found: now }) => {
       const sizes = `has ${formatCount(now)} bytes, but ${formatCount(stored)} were stored`;
-      return finding("altered_file", id, `the content of ${id} was altered: it ${sizes}; ${onlyBackup}`);
+      return finding("altered_file", id, `the content of ${id} was altered: it ${sizes}; ${transcriptToo}`);
     }),
     ...skeleton.oddFiles.map(({ id, what }) =>
       finding("odd_file", id, `in the files folder, ${id} is ${what}, which is never read; ${onlyBackup}`),
@@ -347,7 +347,9 @@ const unused = (id: SummaryId): PendingFinding =>
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const { problems, dangling, orphanedRows, orphanedSearchEntries: entries, unchecked, exposures } = integrity;
   return [
-    ...problems.map((problem) => finding("damaged_file", "database", problem)),
+    ...problems.map((problem) =>
+      finding("damaged_file", "database", `the database is damaged: ${damageLine(problem)}`),
+    ),
     ...dangling.map(({ table, from, to }) => {
       const message = `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`;
       return finding("dangling_reference", table, message, { remedy: "restore" });
@@ -454,7 +456,7 @@ async function unreadable(
       try {
         await restoreMessage(store, message);
       } catch (cause) {
-        const problem = `${subject} cannot be rebuilt: ${errorText(cause)}; ${onlyBackup}`;
+        const problem = `${subject} cannot be rebuilt: ${errorText(cause)}; ${transcriptToo}`;
         all.push(finding("unreadable_message", subject, problem)(id));
       }
     }

@@ -1,12 +1,21 @@
 /** Parts of the store port: archives and checks of a whole database, and what needs a database file: backing it up. */
 
 import { LcmError } from "../base/errors.ts";
+import { formatCount } from "../base/format.ts";
 import type { Archived } from "./changes.ts";
 import type { ConversationId } from "./types.ts";
 
 export interface DatabaseFile {
   /** Makes a consistent copy of the database and its stored files while others write. Throws `conflict` if `to` exists. */
-  backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
+  backup(to: string): Promise<BackedUp>;
+}
+
+export interface BackedUp {
+  readonly path: string;
+  readonly bytes: number;
+  readonly files: number;
+  /** Stored files that rows name and that the database no longer has as they were stored. */
+  readonly lost: number;
 }
 
 /** Archives are SQLite files, whatever the database is. */
@@ -45,6 +54,8 @@ export interface MovePlan {
   readonly conversations: readonly {
     readonly conversation: ConversationId;
     readonly title: string | null;
+    readonly sessionKey: string | null;
+    readonly sessionId: string;
     readonly messages: number;
     readonly summaries: number;
     /** Whether an earlier run has copied it. */
@@ -93,6 +104,21 @@ export interface DanglingReference {
   readonly table: string;
   readonly from: string;
   readonly to: string;
+}
+
+/** What to do about a damaged file. */
+export const recoverHint = "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover";
+
+/** What brings back stored content; texts of messages are not replaced by an import. */
+export const transcriptToo = "an older backup can restore it, and so can its transcript, with `lcm import --again`";
+
+/** Whether damage is in the search index alone, which follows from the rows. */
+export const isInSearchIndex = (problem: string): boolean => /inverted index/.test(problem);
+
+/** One message of the database engine as one line: it may list a hundred cells of one page. */
+export function damageLine(problem: string): string {
+  const [first = "", ...others] = problem.split("\n").filter((line) => !line.startsWith("***"));
+  return others.length === 0 ? first : `${first} (and ${formatCount(others.length)} more)`;
 }
 
 /** What to use instead of our backups. */

@@ -43,7 +43,8 @@ export const settings = {
   },
   freshTailCount: integer(32, [0, wholeMax], {
     sentence:
-      "Number of newest messages that are never folded. A tool result and its call are kept together, which may add a few.",
+      "Number of newest messages that are folded only if a prompt would not fit otherwise. A tool result and its call are " +
+      "kept together, which may add a few.",
   }),
   leafMinFanout: integer(8, [2, wholeMax], {
     sentence: "Number of consecutive leaves that are condensed into one summary of depth 1.",

@@ -101,7 +101,7 @@ describe("guarantee 27: one status reports what is stored, pending, saved, spent
         `**This session (conversation ${id})**`,
         "- 10 messages stored, and 6 in 1 earlier segment",
         `- Prompt: about ${tokens} of 20,000 tokens, compacted above 15,000`,
-        `- Not folded: 10 messages, ${tokens} tokens; the newest 4 are never folded`,
+        `- Not folded: 10 messages, ${tokens} tokens; the newest 4 are folded only if a prompt would not fit`,
         "- 0 summaries",
         "- No compaction due, none running",
         "",
@@ -129,7 +129,7 @@ describe("guarantee 27: one status reports what is stored, pending, saved, spent
     assert(text.includes(`- Last compaction: ${last.message} (2026-11-16 02:30 Asia/Tokyo)`), text);
     assert.match(text, /- 12 messages stored\n[^]*- Not folded: 2 messages, /);
     assert.match(text, /- 1 summary \(in context: 1 of depth 0\)/);
-    assert.match(text, /- 1 summary, 1 extractive below normal/);
+    assert.match(text, /- 1 summary, below normal: 1 extractive/);
     assert.match(
       await say(runtime, "", { config: { agents: { defaults: { userTimezone: "Nowhere" } } } }),
       /2026-11-1\d/,
@@ -355,7 +355,7 @@ describe("/lcm compact", () => {
     assert.equal((await lcm.spend()).usage.calls, prompts.length);
     assert.equal(
       await say(runtime, "compact", model),
-      "Nothing was folded; nothing is left to fold.\nThe newest 2 messages are never folded.",
+      "Nothing was folded; nothing is left to fold.\nThe newest 2 messages are folded only if a prompt would not fit.",
     );
   });
 

@@ -234,7 +234,7 @@ function sessionLines(request: Request, state: State | null): readonly string[] 
       (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${plural(earlier.length, "earlier segment")}`),
     `Prompt: about ${prompt} of ${budget} tokens, compacted above ${threshold}`,
     `Not folded: ${plural(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
-      `the newest ${newest} are never folded`,
+      `the newest ${newest} are folded only if a prompt would not fit`,
     `${plural(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
     `${dueText(due)}, ${runtime.isCompacting(conversation.id) ? "compaction running" : "none running"}`,
     ...(last === null ? [] : [`Last compaction: ${errorText(last.message)} (${clock(last.at)})`]),
@@ -264,7 +264,7 @@ function databaseLines(status: StoreStatus): readonly string[] {
   const levels = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
   return [
     `${plural(messages, "message")} in ${plural(conversations, "conversation")}, ${formatBytes(bytes)}`,
-    `${plural(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
+    `${plural(summaries, "summary", "summaries")}, ${below.length === 0 ? "none below normal" : `below normal: ${levels}`}`,
     ...meaningLines(status),
     code(path),
   ];
@@ -364,6 +364,8 @@ function nextSteps({ outcome, passes }: CompactReport, { freshTailCount }: Setti
     case "idle":
     case "under":
     case "settled":
-      return passes.length > 0 ? [] : [`The newest ${plural(freshTailCount, "message")} are never folded.`];
+      return passes.length > 0
+        ? []
+        : [`The newest ${plural(freshTailCount, "message")} are folded only if a prompt would not fit.`];
   }
 }

@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError } from "../../core/base/errors.ts";
+import { shellPath } from "../../core/base/format.ts";
 import type { Address } from "./address.ts";
 import { codeOf, newerSchema, translateError } from "./errors.ts";
 import { lockStatement } from "./locks.ts";
@@ -55,7 +56,9 @@ export async function migrate(
 
 const nothingThere = (shown: string): LcmError =>
   new LcmError("not_found", `there is nothing of ours at ${shown}`, {
-    hint: "fill it with `lcm move` or `lcm import`, or name another database with --db or LCM_DATABASE_URL",
+    hint:
+      `fill it with \`lcm move --from FILE --to ${shellPath(shown)}\` or \`lcm import\`, ` +
+      "or name another database with --db or LCM_DATABASE_URL",
   });
 
 /** Null if there are no tables yet. */

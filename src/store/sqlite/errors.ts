@@ -50,6 +50,7 @@ function translate(error: unknown): unknown {
     case 26: // NOTADB
       return as("corrupt", "the database is damaged", "restore a backup with `lcm restore`");
     case 13: // FULL
+      return as("unavailable", "the disk is full", "free some space and try again: what was stored before is kept");
     case 10: // IOERR
       return as("unavailable", "the disk refused the operation", "check that the disk is healthy and has free space");
     case 8: // READONLY

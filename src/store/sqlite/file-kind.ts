@@ -3,6 +3,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../core/base/errors.ts";
+import { damageLine, isInSearchIndex, recoverHint } from "../../core/model/database-file.ts";
 import { isBusy, isDenied, isRollbackDenied } from "./errors.ts";
 import { immutableUri, openReadOnly } from "./read-only.ts";
 import { columnsOf, pragma, tableNames } from "./pragma.ts";
@@ -21,7 +22,9 @@ export type FileKind =
 export function identify(path: string): FileKind {
   if (!hasBytes(path)) return "empty";
   if (!hasSqliteHeader(path)) {
-    throw new LcmError("invalid", `${path} is not a database`, { hint: "pass an lcm.db file" });
+    throw new LcmError("invalid", `${path} is not a database`, {
+      hint: "pass an lcm.db file; if it was one, `lcm restore` lists its backups",
+    });
   }
   try {
     return readDatabase(path, (db) => kindOf(db, path));
@@ -106,8 +109,6 @@ function readWith<T>(db: DatabaseSync, read: (db: DatabaseSync) => T): T {
   return read(open);
 }
 
-const recoverHint = "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover";
-
 const unreadable = (path: string, cause: unknown): LcmError =>
   isDenied(cause)
     ? cannotRead(path, "opened", cause)
@@ -130,9 +131,9 @@ export function checkWhole(path: string): void {
     if (isBusy(cause)) throw cause;
     throw unreadable(path, cause);
   }
-  const damage = sentences.find((sentence) => sentence !== "ok" && !/inverted index/.test(sentence));
+  const damage = sentences.find((sentence) => sentence !== "ok" && !isInSearchIndex(sentence));
   if (damage === undefined) return;
-  throw new LcmError("corrupt", `${path} is damaged and was left unchanged: ${damage.replaceAll("\n", " ")}`, {
+  throw new LcmError("corrupt", `${path} is damaged and was left unchanged: ${damageLine(damage)}`, {
     hint: recoverHint,
   });
 }

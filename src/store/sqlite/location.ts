@@ -1,6 +1,6 @@
 /** Where the parts of a database are: the file, its log, its stored content and copies; and who may read them. */
 
-import { chmodSync, lstatSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Exposure } from "../../core/model/database-file.ts";
 
@@ -29,6 +29,13 @@ export const locationOf = (path: string): DatabaseLocation => ({
 
 /** The folder of a backup's stored files. */
 export const filesBeside = (path: string): string => `${path}.files`;
+
+/** The folder with the stored files of a database that is opened, which may be a backup. A link may lead elsewhere. */
+export function filesDirOf(path: string): string {
+  const [usual, beside] = [defaultFilesDir(path), filesBeside(path)];
+  const isBackup = !existsSync(usual) && lstatSync(beside, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isBackup ? beside : usual;
+}
 
 /** The parts of a database that other users may read or write. Windows inherits permissions, so it has none. */
 export function exposuresOf(location: DatabaseLocation): readonly Exposure[] {

@@ -30,7 +30,7 @@ import { errcodeOf, retryWhileBusy } from "./errors.ts";
 import { identify } from "./file-kind.ts";
 import { createHousekeeper } from "./housekeeping.ts";
 import { leftovers } from "./leftovers.ts";
-import { defaultFilesDir, exposuresOf, locationOf, type DatabaseLocation } from "./location.ts";
+import { exposuresOf, filesDirOf, locationOf, type DatabaseLocation } from "./location.ts";
 import { merge } from "./merge.ts";
 import { schemaVersion } from "./schema.ts";
 import { createQueue, createRunner, type ScriptQueue } from "./runner.ts";
@@ -39,7 +39,7 @@ import { bytesIn, emptyLog, fileBytes, giveBack, rewriteFile, syncLog } from "./
 
 export interface SqliteOptions {
   readonly path: string;
-  /** The folder of large content; `lcm-files` beside the database by default. */
+  /** The folder of large content; by default the one beside the database. */
   readonly filesDir?: string;
   readonly readOnly?: boolean;
   /** How long a call may wait for another process before it is `unavailable`. */
@@ -60,7 +60,7 @@ const randomHex16 = (): string => randomBytes(8).toString("hex");
 /** Creates the database if there is none. Throws `conflict` for a file of the older program, which must be adopted. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, readOnly: isReadOnly = false, busyTimeoutMs = busyTimeoutMsDefault } = options;
-  const { now = systemNow, hex16 = randomHex16, filesDir = defaultFilesDir(path) } = options;
+  const { now = systemNow, hex16 = randomHex16, filesDir = filesDirOf(path) } = options;
   const kind = await retryWhileBusy(busyTimeoutMs, () => identify(path));
   if (kind === "outdated" && !isReadOnly) await backUpBeforeUpgrade(path, now());
   const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, isReadOnly, options.durability, kind));

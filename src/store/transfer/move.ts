@@ -86,13 +86,15 @@ interface Outline {
   /** What a conversation keeps for ever. */
   readonly identity: string;
   readonly title: string | null;
+  readonly sessionKey: string | null;
+  readonly sessionId: string;
   readonly messages: number;
   readonly summaries: number;
 }
 
 const outlines = (): Script<readonly Outline[]> =>
   all(
-    sql`SELECT conversation_id, created_at, title, message_count, summary_count,
+    sql`SELECT conversation_id, created_at, title, session_key, session_id, message_count, summary_count,
           (SELECT message_key FROM messages WHERE message_id > c.conversation_id << 24
              AND message_id < (c.conversation_id + 1) << 24 ORDER BY message_id LIMIT 1) AS first_key
         FROM conversations c ORDER BY conversation_id`,
@@ -100,6 +102,8 @@ const outlines = (): Script<readonly Outline[]> =>
       id: asConversation(int(row, "conversation_id")),
       identity: JSON.stringify([text(row, "created_at"), textOrNull(row, "first_key")]),
       title: textOrNull(row, "title"),
+      sessionKey: textOrNull(row, "session_key"),
+      sessionId: text(row, "session_id"),
       messages: int(row, "message_count"),
       summaries: int(row, "summary_count"),
     }),
@@ -124,11 +128,9 @@ async function plan({ file, server, to, shown }: MoveDeps): Promise<MovePlan> {
     );
   const there = new Set(target.map(({ id }) => id));
   return {
-    conversations: source.map(({ id, title, messages, summaries }) => ({
+    conversations: source.map(({ id, identity: _, ...outline }) => ({
       conversation: id,
-      title,
-      messages,
-      summaries,
+      ...outline,
       isThere: there.has(id),
     })),
   };

@@ -72,7 +72,7 @@ describe("a backup", () => {
     const to = backupPath(path, now);
     assert.equal(basename(to), "lcm.db.backup-20261115T083700Z");
     const made = await backUp(locationOf(path), to);
-    assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
+    assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1, lost: 0 });
     assertPrivate(to);
     assert.deepEqual(contentsOf(to), contentsOf(path));
     const [file] = rowsOf(path, "SELECT storage_uri FROM large_files");

@@ -8,23 +8,23 @@ import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { LcmError, errorText } from "../../../core/base/errors.ts";
 import { formatBytes } from "../../../core/base/format.ts";
+import type { BackedUp } from "../../../core/model/database-file.ts";
 import { renameDurably, syncFile } from "../../content/durable.ts";
 import { copyContents } from "../../content/folder.ts";
 import { contentsNamedIn, holds, recordLost, type NamedContent } from "./contents.ts";
 import { openReadOnly, unseenLogBytes } from "../read-only.ts";
 import { filesBeside, type DatabaseLocation } from "../location.ts";
 
-export async function backUp(
-  from: DatabaseLocation,
-  to: string,
-): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }> {
-  let files = 0;
+export async function backUp(from: DatabaseLocation, to: string): Promise<BackedUp> {
+  let copied: Copied = { files: 0, lost: 0 };
   await writeWhole(to, "backup", async (draft) => {
     removeDeadDrafts(dirname(to), basename(from.path));
-    files = await copyDatabase(from, draft);
+    copied = await copyDatabase(from, draft);
   });
-  return { path: to, bytes: statSync(to).size, files };
+  return { path: to, bytes: statSync(to).size, ...copied };
 }
+
+type Copied = Pick<BackedUp, "files" | "lost">;
 
 /** Without the stored files. */
 export async function backUpDatabase(from: string, to: string): Promise<void> {
@@ -38,7 +38,7 @@ export async function backUpDatabase(from: string, to: string): Promise<void> {
 const attemptsMax = 5;
 
 /** Copies the rows, then the content that they name; again if content was removed or changed in between. */
-async function copyDatabase({ path, filesDir }: DatabaseLocation, draft: string): Promise<number> {
+async function copyDatabase({ path, filesDir }: DatabaseLocation, draft: string): Promise<Copied> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     rmSync(filesBeside(draft), { recursive: true, force: true });
     await copyPages(path, draft);
@@ -56,7 +56,7 @@ async function copyDatabase({ path, filesDir }: DatabaseLocation, draft: string)
       draft,
       lacking.map(({ storageUri }) => storageUri),
     );
-    return named.length - missing.length;
+    return { files: named.length - missing.length, lost: lacking.length };
   }
   throw new LcmError(
     "unavailable",
