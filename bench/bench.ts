@@ -1,13 +1,14 @@
 /**
  * Measures the cost of storing, searching, compacting, assembling and showing at each size: `npm run bench [-- 1k 10k
- * 100k 1m] [--doc]`. With `--doc` the figures of this run become docs/benchmarks.md.
+ * 100k 1m] [--doc]`. With `--doc` PostgreSQL is measured beside SQLite, too, and the figures of this run become
+ * docs/benchmarks.md.
  *
  * Each size is imported in a separate process (for its memory) and measured in another. Compare ratios and CPU within
  * one run: machines are noisy. The floor is the same rows inserted with bare prepared statements in the same run.
  */
 
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +18,8 @@ import type { Compacted, Lived, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
 import { page, plot, table } from "./page.ts";
 import type { Result } from "./page.ts";
+import { besideSqlite } from "./postgres-page.ts";
+import type { Compared } from "./postgres-steps.ts";
 import type { Imported, Measured } from "./stage.ts";
 import type { Shown } from "./tui.ts";
 
@@ -90,7 +93,18 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-report();
+const out = fileURLToPath(new URL("./out/", import.meta.url));
+report(writesPage ? measurePostgres(chosen.map(([name]) => name).filter((name) => mediumSizes.includes(name))) : []);
+
+/** By the benchmark of both stores, which prints its progress and leaves its figures in a file. */
+function measurePostgres(names: readonly string[]): readonly Compared[] {
+  if (names.length === 0) return [];
+  process.stderr.write("PostgreSQL …\n");
+  const script = fileURLToPath(new URL("./postgres.ts", import.meta.url));
+  const { status } = spawnSync(process.execPath, [script, ...names], { stdio: ["ignore", "ignore", "inherit"] });
+  if (status !== 0) throw new Error(`the benchmark of PostgreSQL failed with ${status}`);
+  return JSON.parse(readFileSync(join(out, "postgres.json"), "utf8")) as readonly Compared[];
+}
 
 function writeTranscript(path: string, n: number): void {
   const file = openSync(path, "w");
@@ -121,15 +135,17 @@ function stage(file: "stage" | "floor" | "again" | "engine" | "tui", ...args: re
   return JSON.parse(child.stdout);
 }
 
-function report(): void {
+function report(compared: readonly Compared[]): void {
   const machine = `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`;
   console.log(`${table(results)}\n\n${machine}; the second figure in a cell is the floor`);
-  const out = fileURLToPath(new URL("./out/", import.meta.url));
   mkdirSync(out, { recursive: true });
   writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));
   console.log("all figures: bench/out/latest.json");
   if (!writesPage) return;
   const docs = fileURLToPath(new URL("../docs/", import.meta.url));
-  writeFileSync(join(docs, "benchmarks.md"), page(results, { machine, concurrency }));
+  writeFileSync(
+    join(docs, "benchmarks.md"),
+    page(results, { machine, concurrency, postgres: compared.length > 0 ? besideSqlite(compared) : null }),
+  );
   writeFileSync(join(docs, "growth.svg"), plot(results));
 }

@@ -220,6 +220,8 @@ export interface Circumstances {
   readonly machine: string;
   /** Seconds of a sweep with a slow model, by the number of concurrent calls. */
   readonly concurrency: Readonly<Record<string, number>>;
+  /** The section about the other store, if it was measured. */
+  readonly postgres: string | null;
 }
 
 const profile = `## Where the time goes
@@ -261,7 +263,7 @@ What is still above three times its floor was profiled on 2026-11-19, at 10k and
 - **Opening** is the start of a thread (8 ms), loading half a megabyte of program in it (20 ms), and opening the file (3 ms).
 `;
 
-export function page(results: readonly Result[], { machine, concurrency }: Circumstances): string {
+export function page(results: readonly Result[], { machine, concurrency, postgres }: Circumstances): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const sections = Object.entries(groups).map(([group, figures]) =>
     [
@@ -304,7 +306,7 @@ ${sections.join("\n\n")}
 
 A sweep of 4,000 messages with a model that takes 200 ms: ${slow.join(", ")}.
 
-${profile}`;
+${postgres === null ? "" : `${postgres}\n\n`}${profile}`;
 }
 
 // ── The plot ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 /** Loaded before a test file: adds the CPU time of its process, and of those it started, to the file that LCM_TEST_CPU names. */
 
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 
 /** Linux counts in these the ended processes that were waited for, as the 14th word on does; it counts in 1/100 s. */
 const counters = "/proc/self/stat";
@@ -13,7 +13,7 @@ if (report !== undefined) process.on("exit", () => appendFileSync(report, line()
 function line(): string {
   const { user, system } = process.cpuUsage();
   const seconds = (user + system) / 1e6;
-  return `${relative("", process.argv[1] ?? "")}\t${seconds.toFixed(2)}\t${childSeconds().toFixed(2)}\n`;
+  return `${relative(dirname(import.meta.dirname), process.argv[1] ?? "")}\t${seconds.toFixed(2)}\t${childSeconds().toFixed(2)}\n`;
 }
 
 /** Without those that are still running, and 0 where the system does not report it. */

@@ -23,6 +23,7 @@ interface Stage {
 }
 
 const isQuick = process.argv.includes("--quick");
+const isTimed = process.argv.includes("--times");
 
 /** The pages of the explorer run in a browser, and have other types. */
 const types = "tsc -p . && tsc -p src/web/pages";
@@ -61,11 +62,21 @@ process.env["NODE_COMPILE_CACHE"] ??= resolve(import.meta.dirname, "..", "node_m
 // Expensive fixtures are made once, and shared here by all tests.
 process.env["LCM_TEST_SHARED"] ??= makeScratch("shared");
 
+/** Where each test file adds its processor time. */
+const cpuTimes = join(makeScratch("times"), "cpu");
+if (isTimed) process.env["LCM_TEST_CPU"] = cpuTimes;
+/** How long test files took; those of hosts are timed by their own process. */
+const elapsed = new Map<string, number>();
+
+// Ended from outside, it still ends what it has started.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+
 const beganMs = performance.now();
 for (const row of stages) {
   const passed = await Promise.all(row.map(runStage));
   if (passed.includes(false)) process.exit(1);
 }
+if (isTimed) printTimes();
 
 if (isQuick) {
   const took = ((performance.now() - beganMs) / 1000).toFixed(0);
@@ -99,9 +110,6 @@ async function command(line: string): Promise<string | null> {
 
 /** Shows failures as they happen, and skipped tests with the reason; passes are only counted. */
 async function runTests(files: readonly string[]): Promise<string | null> {
-  const isTimed = process.argv.includes("--times");
-  const cpuTimes = join(makeScratch("times"), "cpu");
-  if (isTimed) process.env["LCM_TEST_CPU"] = cpuTimes;
   const execArgv = isTimed ? ["--import", new URL("cpu-time.ts", import.meta.url).href] : [];
   const server = isQuick ? null : await startPostgres();
   if (server !== null) process.env["LCM_TEST_POSTGRES"] = server.url;
@@ -110,37 +118,35 @@ async function runTests(files: readonly string[]): Promise<string | null> {
   const events = run({ files: processes, execArgv, concurrency: availableParallelism(), timeout: fileTimeoutMs });
   let summary = "";
   let isGood = false;
-  const seconds = new Map<string, number>();
   events.on("test:pass", ({ name, skip }) => {
     if (skip !== undefined) console.log(`  skipped: ${name}${typeof skip === "string" ? ` (${skip})` : ""}`);
   });
   events.on("test:summary", ({ counts, file, duration_ms, success }) => {
     // Each file has its own summary; the last one, without a file, covers them all.
-    if (file !== undefined) return void seconds.set(relative("", file), duration_ms / 1000);
+    if (file !== undefined) return void elapsed.set(relative("", file), duration_ms / 1000);
     isGood = success;
     summary = `${counts.tests} tests in ${files.length} files, ${counts.skipped} skipped`;
   });
   const failures = events.filter(({ type }) => type === "test:fail" || type === "test:stderr").compose(new spec());
   for await (const shown of failures) process.stderr.write(shown);
   await server?.stop();
-  if (isTimed) printTimes(seconds, cpuTimes);
   return isGood ? summary : null;
 }
 
 /** The files that take the most processor time, where it is known with that of the processes they start. */
-function printTimes(seconds: ReadonlyMap<string, number>, cpuTimes: string): void {
+function printTimes(): void {
   const lines = existsSync(cpuTimes) ? readFileSync(cpuTimes, "utf8").trimEnd().split("\n") : [];
-  const cpu = new Map<string, readonly number[]>();
-  for (const [file = "", ...spent] of lines.map((line) => line.split("\t"))) cpu.set(file, spent.map(Number));
-  const costs = [...seconds].map(([file, took]) => {
-    const [own = 0, others = 0] = cpu.get(file) ?? [];
-    return { file, took, own, others };
+  const costs = lines.map((line) => {
+    const [file = "", own = "", others = ""] = line.split("\t");
+    return { file, own: Number(own), others: Number(others) };
   });
   const total = costs.reduce((sum, { own, others }) => sum + own + others, 0);
   console.log(`  processor time of all files: ${total.toFixed(0)} s; those that take the most:`);
   console.log("   in all  started  elapsed");
-  for (const { file, took, own, others } of costs
-    .toSorted((a, b) => b.own + b.others - a.own - a.others)
-    .slice(0, timesShown))
-    console.log(`${[own + others, others, took].map((each) => `${each.toFixed(1)} s`.padStart(9)).join("")}  ${file}`);
+  const shown = costs.toSorted((a, b) => b.own + b.others - a.own - a.others).slice(0, timesShown);
+  for (const { file, own, others } of shown) {
+    const seconds = [own + others, others, elapsed.get(file) ?? NaN];
+    const cells = seconds.map((each) => (Number.isNaN(each) ? "–" : `${each.toFixed(1)} s`).padStart(9));
+    console.log(`${cells.join("")}  ${file}`);
+  }
 }

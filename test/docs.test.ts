@@ -171,13 +171,21 @@ describe("what pages name", () => {
 /** Names of the same form: of the library, and of the arguments and results of tools. */
 const notSettings: readonly string[] = [
   "allConversations",
+  "carryDepth",
   "citedIds",
   "citedMessages",
+  "createLcm",
   "endPrompt",
+  "headingTokens",
+  "isError",
+  "onProgress",
   "openSqlite",
   "recordPrompt",
+  "sessionKey",
   "summaryIds",
   "tokenCap",
+  "toolCall",
+  "toolResult",
 ];
 
 describe("data blocks in the guides", () => {
@@ -228,10 +236,11 @@ describe("the examples of the library", () => {
       writeFileSync(join(folder, "all.ts"), all);
       const said = execFileSync(process.execPath, ["all.ts"], { cwd: folder, encoding: "utf8", env: {} });
       const outputs = said.split("\f\n").slice(0, -1);
-      assert.equal(outputs.length, 3);
+      assert.equal(outputs.length, 4);
       assert.equal(outputs[0]?.trim(), page.find(({ language }) => language === "text")?.text);
       assert.match(outputs[1] ?? "", /role: 'user', content: 'hello, my order is late'/);
-      assert.match(outputs[2] ?? "", /name: 'lcm_grep'[^]*\nmsg_1-1 user .*\n> hello, my order is late\n/);
+      assert.match(outputs[2] ?? "", /^complete 1$/m);
+      assert.match(outputs[3] ?? "", /name: 'lcm_grep'[^]*\nmsg_1-1 user .*\n> hello, my order is late\n/);
       assert.ok(existsSync(join(folder, "lcm.db")));
     } finally {
       rmSync(folder, { recursive: true, force: true });

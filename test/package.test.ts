@@ -214,6 +214,36 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     }
   });
 
+  it("can name every type that the library takes or returns, as declarations of its own must", () => {
+    // Each takes or returns a type that is inferred, which a compiler can only write down if it has a name.
+    const own = `
+import { adopt, chooseEmbedder, createLcm, createModel, messageToStore, openSqlite, openSqliteWorker } from "lossless-claw";
+import { openStore, reachOf, resolveSettings, restoreMessage } from "lossless-claw";
+import type { AskRequest, Delegate, Described, LcmDeps, Store, ToolContext } from "lossless-claw";
+
+const through = <A extends readonly unknown[], R>(call: (...args: A) => R) => (...args: A) => call(...args);
+export const engine = (deps: LcmDeps) => ({ ...createLcm(deps) });
+export const fields = {
+  asked: (given: AskRequest) => ({ ...given }),
+  context: (given: ToolContext) => ({ ...given }),
+  deps: (given: LcmDeps) => ({ ...given }),
+  described: (given: Described) => ({ ...given }),
+  store: (given: Store) => ({ ...given }),
+};
+export const answered = (delegate: Delegate, task: Parameters<Delegate>[0]) => delegate(task);
+export const models = [through(chooseEmbedder), through(createModel)] as const;
+export const stores = [through(adopt), through(openSqlite), through(openSqliteWorker), through(openStore)] as const;
+export const others = [through(messageToStore), through(reachOf), through(resolveSettings), through(restoreMessage)] as const;
+`;
+    writeFileSync(join(project, "own.ts"), own);
+    const typeRoots = [join(repository, "node_modules/@types")];
+    const ofNode = { module: "nodenext", target: "esnext", types: ["node"], typeRoots };
+    const compilerOptions = { ...ofNode, strict: true, declaration: true, emitDeclarationOnly: true };
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["own.ts"] }));
+    const { status, stdout } = node(join(repository, "node_modules/typescript/bin/tsc"), "-p", ".");
+    assert.equal(status, 0, stdout);
+  });
+
   it("can require all exports from a CommonJS module", () => {
     const names = Object.keys(packageJson.exports).map((path) => join("lossless-claw", path).replaceAll("\\", "/"));
     assert.deepEqual(names, ["lossless-claw", "lossless-claw/package.json"]);

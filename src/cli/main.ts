@@ -2,6 +2,7 @@
 
 import { Command, CommanderError } from "commander";
 import { addCommands, reportUsage, versionText, type CommandContext } from "./commands/index.ts";
+import { refuseOtherWord } from "./commands/_other-words.ts";
 import { packageVersion } from "../package.ts";
 import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";
@@ -47,6 +48,7 @@ function withoutUselessHelp(program: Command, argv: readonly string[]): string[]
   const [first, second] = operands;
   const name = first === "help" ? second : first;
   const isThere = name === undefined || name === "help" || program.commands.some((each) => each.name() === name);
+  if (!isThere) refuseOtherWord(name);
   return isThere ? [...argv] : [name, ...argv.filter((word) => word === "--json")];
 }
 

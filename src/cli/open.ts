@@ -129,7 +129,8 @@ export function createDatabase(
     new LcmError("not_found", `there is no database at ${path}`, {
       hint:
         hintOfBackups(path) ??
-        "create one with `lcm import --discover` or `lcm import FILE…`, try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
+        "the first answer of an agent that `lcm setup` has connected creates it, and so does `lcm import --discover` or `lcm import FILE…`; " +
+          "try one with `lcm demo --keep`, or name another with --db or LCM_DATABASE_PATH",
     });
   const kind = (): ReturnType<Database["kind"]> => kindOf(path);
   return {

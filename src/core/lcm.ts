@@ -177,6 +177,7 @@ export interface Lcm {
   readonly planUndo: Bound<typeof planUndo>;
   /** Undoes a change unless something prevents it. An undo can be undone. */
   readonly undo: Bound<typeof undo>;
+  /** Closes the store and the embedder; a second call does nothing more. */
   close(): Promise<void>;
 }
 
@@ -246,8 +247,14 @@ export function createLcm(given: LcmDeps): Lcm {
     history: history.bind(null, store),
     planUndo: planUndo.bind(null, store),
     undo: undo.bind(null, store),
-    close: async () => await store.close(),
+    close: once(async () => await store.close()),
   };
+}
+
+/** Two parts of a program may both clean up. */
+function once(end: () => Promise<void>): () => Promise<void> {
+  let ended: Promise<void> | null = null;
+  return async () => await (ended ??= end());
 }
 
 type RecallVerb =

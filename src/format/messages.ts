@@ -58,28 +58,37 @@ function blockTypeOf(part: Part): string {
   return typeof type === "string" && type !== "" ? oneLine(type.slice(0, blockTypeLength)) : "unknown";
 }
 
-/** `source` names the tool that a result came from. */
+/** `source` names the tool that a result came from; a `reminder` is what the host put beside the user's words. */
 export interface MessageSection {
-  readonly kind: "said" | "thinking" | "call" | "returned" | "source";
+  readonly kind: "said" | "thinking" | "call" | "returned" | "source" | "reminder";
   readonly text: string;
 }
 
+/** In the order of the message, but reminders of the host come after what was said. */
 export function sectionsOf(message: Message): readonly MessageSection[] {
   const isResult = message.role === "tool";
   const sections = message.parts.map((part): MessageSection => {
     if (part.type === "reasoning") return { kind: "thinking", text: part.kept ?? "(reasoning)" };
+    if (part.type === "text" && part.kept !== null) return { kind: "reminder", text: part.kept };
     if (part.type === "tool") return { kind: "call", text: `→ ${part.text ?? part.toolName ?? ""}` };
     return { kind: isResult || part.toolCallId !== null ? "returned" : "said", text: part.text ?? partInShort(part) };
   });
   const kind = isResult ? "returned" : "said";
-  const all = sections.length > 0 ? sections : [{ kind, text: message.text || "(empty)" } as const];
+  const inOrder = [...sections.filter(isOwn), ...sections.filter((section) => !isOwn(section))];
+  const all = inOrder.length > 0 ? inOrder : [{ kind, text: message.text || "(empty)" } as const];
   const source = isResult ? toolNameOf(message) : null;
   return source === null ? all : [{ kind: "source", text: `← ${source}` }, ...all];
 }
 
+const isOwn = ({ kind }: MessageSection): boolean => kind !== "reminder";
+
+/** What is shown in a softer colour: it was not said in the conversation. */
+export const isSoft = ({ kind }: Pick<MessageSection, "kind">): boolean =>
+  kind === "thinking" || kind === "source" || kind === "reminder";
+
 /** A whole message, with its reasoning. */
 export const wholeLines = ({ paint }: Pick<Page, "paint">, message: Message): readonly string[] =>
-  sectionsOf(message).flatMap(({ kind, text }) => {
-    const lines = harmless(text).split("\n");
-    return kind === "thinking" || kind === "source" ? lines.map((line) => paint.soft(line)) : lines;
+  sectionsOf(message).flatMap((section) => {
+    const lines = harmless(section.text).split("\n");
+    return isSoft(section) ? lines.map((line) => paint.soft(line)) : lines;
   });

@@ -23,4 +23,12 @@ describe("what a proxy has done", () => {
     assert.equal(lines.length, 6);
     assert.doesNotMatch(lines.join(""), /[\u0000-\u001f\u202e]/);
   });
+
+  it("expects no more requests of one that has ended", () => {
+    const report = { program: "claude", pid: 1, port: 2, startedAt: at, sessions: [], problems: [] };
+    const page = { paint: createPaint(false), zone: "UTC" };
+    assert.match(proxyLines(page, { ...report, endedAt: null, isRunning: true }).join("\n"), /no requests yet$/);
+    assert.match(proxyLines(page, { ...report, endedAt: at, isRunning: false }).join("\n"), /no requests$/);
+    assert.match(proxyLines(page, { ...report, endedAt: null, isRunning: false }).join("\n"), /was killed\n/);
+  });
 });

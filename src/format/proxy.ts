@@ -8,11 +8,11 @@ import { oneLine } from "./safe-text.ts";
 
 export function proxyLines({ paint, zone }: Pick<Page, "paint" | "zone">, report: ProxyReport): readonly string[] {
   const { program, pid, port, startedAt, endedAt, isRunning, sessions, problems } = report;
-  const ended = endedAt === null ? "ended without a word" : `ended ${formatTimestamp(endedAt, zone)}`;
+  const ended = endedAt === null ? "ended without a report: it was killed" : `ended ${formatTimestamp(endedAt, zone)}`;
   const state = isRunning ? paint.good(`running on port ${port}, process ${pid}`) : paint.soft(ended);
   return [
     `${paint.strong(oneLine(program))}, since ${formatTimestamp(startedAt, zone)}: ${state}`,
-    ...(sessions.length === 0 ? ["  no requests yet"] : sessions.flatMap(sessionLines)),
+    ...(sessions.length === 0 ? [isRunning ? "  no requests yet" : "  no requests"] : sessions.flatMap(sessionLines)),
     ...problems.map(
       ({ at, doing, message }) =>
         `  ${paint.caution(`${formatTimestamp(at, zone)}  while ${oneLine(`${doing}: ${message}`)}`)}`,

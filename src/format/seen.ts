@@ -124,7 +124,7 @@ export const viewText = ({ view, by }: ViewSpan): string =>
 /** Since when it is no longer in view, in a sentence. */
 export function viewSentence(spans: readonly ViewSpan[], zone: string): string {
   const last = spans.at(-1);
-  if (last === undefined) return "no recorded prompt is newer than it";
+  if (last === undefined) return "no prompt that lossless-claw built is newer than it";
   if (last.view === "whole") return "the newest prompt shows it";
   if (last.view === "summary")
     return `the newest prompt does not show it itself: it is ${viewText(last)}, whose text may leave it out`;

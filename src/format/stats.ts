@@ -71,10 +71,11 @@ export function statsTable(page: Pick<Page, "paint" | "bounds" | "zone">, { prom
     const counted = sum(some.map((prompt) => prompt.counted));
     const cached = sum(some.map((prompt) => prompt.cached));
     const changes = some.filter((prompt) => prompt.isChanged);
+    const tokens = tokensOf(some);
     return [
       first?.number === last?.number ? String(first?.number) : `${first?.number}–${last?.number}`,
       first === undefined || last === undefined ? "" : spans.of(first.at, last.at),
-      formatCount(tokensOf(some) ?? 0),
+      tokens === null ? "" : formatCount(tokens),
       percent(sharedShare(some)),
       changes.length === 0 ? "" : formatCount(changes.length),
       counted === 0 ? "" : formatCount(counted),
@@ -149,7 +150,7 @@ export function statsLines({
 }: PromptStats): readonly string[] {
   const hosts = prompts.filter((prompt) => prompt.hosts !== null).length;
   return [
-    `${plural(prompts.length, "prompt")}${hosts === 0 ? "" : `, of which ${formatCount(hosts)} were the host's own`}`,
+    `${plural(prompts.length, "prompt")}${hosts === 0 ? "" : `, ${hosts === prompts.length ? "" : `${formatCount(hosts)} of them `}built by the host itself`}`,
     ...(bytes === 0
       ? []
       : [`${percent(shared / bytes)} of their bytes are those of the prompt before, from the beginning`]),

@@ -18,6 +18,7 @@ import type { Plan, PlannerDeps } from "./planner.ts";
 import { answerReader, guardedReader, textReader } from "./read-answer.ts";
 import { jsonOf, readRequest, type Request } from "./request.ts";
 import { createLastBodies, keptBytes, type LastBodies, type LastBody } from "./last-bodies.ts";
+import { nameConversation } from "./session.ts";
 import { createSessions, type Sessions } from "./sessions.ts";
 import { createStatuses } from "./statuses.ts";
 import { textIn, type Answer, type Usage, type Wire } from "./wires/wire.ts";
@@ -319,6 +320,7 @@ function readerFor(deps: ServiceDeps, folding: Folding, to: AnswerTo): AnswerRea
       if (who.kind !== "turn") return noteHostsAnswer(wire, plan, answer);
       if (to.isInTime) learnFrom(deps, plan, answer);
       await storeAnswer(lcm, wire, plan, answer);
+      await nameConversation(lcm, plan.session);
       await folding.consider(lcm, plan.session.conversation.id, await to.writer());
       runtime.embedSoon();
     });

@@ -3,6 +3,7 @@
 import type { Timestamp } from "../core/base/time.ts";
 import type { HostMessage, Incoming } from "../core/messages/codec.ts";
 import type { Lcm } from "../core/lcm.ts";
+import { titled } from "../core/ingest/import-transcript.ts";
 import { comparable, onlySaying, saidIn } from "../core/messages/said.ts";
 import { heardPrefix, seqOf, type Conversation, type ConversationId, type MessageId } from "../core/model/types.ts";
 import type { SessionIdentity } from "../core/model/store.ts";
@@ -58,6 +59,13 @@ export async function refresh(lcm: Lcm, session: ServedSession): Promise<void> {
   if (messages === session.messages) return;
   session.newestSeq = await readPath(store, conversation.id, session.path, session.newestSeq);
   session.messages = messages;
+}
+
+/** Gives the conversation the first words of its user as its name, as an import does. */
+export async function nameConversation({ store }: Lcm, session: ServedSession): Promise<void> {
+  const { conversation } = session;
+  if (conversation.title !== null) return;
+  session.conversation = (await titled(store, await store.conversation(conversation.id), null)) ?? conversation;
 }
 
 /** Something that was said, on its way into the store. */

@@ -1,6 +1,7 @@
 /** Opens a database wherever it is. A server and its driver are loaded only when a URL names one. */
 
 import { isPostgresUrl, type DatabasePlace } from "../core/base/database-place.ts";
+import { LcmError } from "../core/base/errors.ts";
 import type { Durability, Settings } from "../core/model/settings.ts";
 import type { Store } from "../core/model/store.ts";
 import type { ServerOptions, SharedFiles } from "./open-server.ts";
@@ -51,8 +52,17 @@ export interface OpenStoreOptions extends Partial<Pick<Settings, "sharedFiles" |
 /** Opens a database by its path or its `postgres://` URL, and creates it if there is none. */
 export async function openStore(where: string, options: OpenStoreOptions = {}): Promise<Store> {
   const { durability = "full", env = {}, sharedFiles = null, sharedFilesEndpoint = null } = options;
+  checkGiven(where);
   const place: DatabasePlace = isPostgresUrl(where)
     ? { kind: "server", url: where, shown: where, nearby: "" }
     : { kind: "file", path: where, shown: where, nearby: where };
   return await openPlace(place, { durability, env, settings: { sharedFiles, sharedFilesEndpoint } });
+}
+
+/** A program without types may pass a variable that is not set. */
+function checkGiven(where: unknown): void {
+  if (typeof where === "string") return;
+  throw new LcmError("invalid", `the place of the database is ${JSON.stringify(where)}, but must be a text`, {
+    hint: "pass a path, such as lcm.db, or a postgres:// URL",
+  });
 }

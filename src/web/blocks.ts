@@ -2,7 +2,14 @@
 
 import { isObject, type Json, type JsonObject } from "../core/base/json.ts";
 import type { HostMessage } from "../core/messages/codec.ts";
-import { isFailedResult, mediaDataOf, reasoningFieldOf, resultToolIn, blocksOf } from "../core/messages/dialects.ts";
+import {
+  isFailedResult,
+  isHostsReminder,
+  mediaDataOf,
+  reasoningFieldOf,
+  resultToolIn,
+  blocksOf,
+} from "../core/messages/dialects.ts";
 import { saidIn, type Said } from "../core/messages/said.ts";
 import { isFileId } from "../core/model/types.ts";
 import type { FileId } from "../core/model/types.ts";
@@ -11,11 +18,18 @@ import type { Block } from "./contract.ts";
 /** `files` were moved out of the message: a text that is only the reference of one becomes a link to it. */
 export function blocksIn(raw: HostMessage, files: ReadonlySet<FileId>): readonly Block[] {
   const said = saidIn(raw);
-  if (said.length > 0) return said.flatMap((each) => blockOf(each, raw, files));
+  const isAlone = said.every(isReminder);
+  if (said.length > 0)
+    return said.flatMap((each): readonly Block[] =>
+      isReminder(each) && !isAlone ? [{ kind: "reminder", text: each.text }] : blockOf(each, raw, files),
+    );
   const { content } = raw;
   if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
   return Array.isArray(content) ? content.map(other) : [other(raw)];
 }
+
+const isReminder = (said: Said): said is Extract<Said, { readonly kind: "text" }> =>
+  said.kind === "text" && said.role === "user" && isHostsReminder(said.text);
 
 function blockOf(said: Said, raw: HostMessage, files: ReadonlySet<FileId>): readonly Block[] {
   switch (said.kind) {

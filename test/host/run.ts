@@ -131,7 +131,9 @@ async function runTests(words: readonly string[]): Promise<boolean> {
   const { signal } = broken;
   // A gateway waits a lot, so three keep two cores busy; benchmarks need the machine for themselves.
   const concurrency = isBench ? 1 : 3;
-  const events = run({ files, cwd: import.meta.dirname, concurrency, timeout: fileTimeoutMs, signal });
+  const isTimed = process.env["LCM_TEST_CPU"] !== undefined;
+  const execArgv = isTimed ? ["--import", new URL("../../scripts/cpu-time.ts", import.meta.url).href] : [];
+  const events = run({ files, cwd: import.meta.dirname, execArgv, concurrency, timeout: fileTimeoutMs, signal });
   let isGood = files.length > 0;
   let tests = 0;
   events.on("test:summary", ({ counts, file, duration_ms, success }) => {

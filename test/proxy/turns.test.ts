@@ -110,6 +110,47 @@ describe("a request that ends with only a reminder", () => {
   });
 });
 
+describe("reminders beside what a user says, as Claude Code sends them", () => {
+  const reminder = (words: string) => ({ type: "text", text: `<system-reminder>\n${words}\n</system-reminder>` });
+  const environment = reminder("Use the dataviz skill for every chart. Always look at /home/user/shop first.");
+
+  it("are stored, but neither name the conversation nor are found, pinned or summarised", async () => {
+    const ground = await startProxyGround();
+    try {
+      const agent = agentOn(ground, "anthropic", "s1");
+      ground.provider.answer = (_wire, _body, number) => ({
+        text: `Answer ${number}: ${"the tea is green ".repeat(30)}`,
+      });
+      const prompt = async (words: string): Promise<void> => {
+        agent.add({ role: "user", content: [environment, reminder("99 tokens left"), { type: "text", text: words }] });
+        await agent.run();
+        await ground.settled();
+      };
+      await prompt("Always answer in German. My bike is a Brompton.");
+      for (let turn = 2; turn <= 20; turn++) await prompt(`Tell me about topic ${turn}`);
+      assert.deepEqual(await storedPieces(ground, "s1"), saidBy(agent));
+      const lcm = await ground.lcm();
+      const [conversation] = await lcm.store.conversations({ sessionId: "s1" });
+      assert.equal(conversation?.title, "Always answer in German. My bike is a Brompton.");
+      const [first] = await lcm.store.messages({ conversation: conversation.id, limit: 1 });
+      assert.equal(first?.text, "Always answer in German. My bike is a Brompton.");
+      assert.deepEqual(
+        (await lcm.store.pins(conversation.id)).map(({ words }) => words),
+        ["Always answer in German."],
+      );
+      const summaries = await lcm.store.summaries({ conversation: conversation.id });
+      assert.ok(summaries.length > 0);
+      for (const { text } of summaries) assert.doesNotMatch(text, /dataviz|tokens left/);
+      const last = ground.provider.requests.at(-1)?.raw ?? "";
+      assert.ok(last.includes("Always answer in German"), "what was said for good is in the prompt");
+      assert.ok(last.includes("Use the dataviz skill"), "and so are the reminders");
+      assert.deepEqual(await findingsIn(ground), []);
+    } finally {
+      await ground.close();
+    }
+  });
+});
+
 describe("prompts that a compaction kept", () => {
   it("can be edited one after another, the newest first", async () => {
     const ground = await startProxyGround();

@@ -63,8 +63,18 @@ describe("lcm import --discover", () => {
     const first = ok(place, "import", "--discover", "--yes");
     assert.match(first.stdout, /Claude Code: 3 sessions read, \d+ messages, \d+ other entries\n/);
     assert.match(first.stdout, /OpenCode: 2 sessions read, 16 messages, 2 other entries\n/);
+    assert.match(first.stderr, /`lcm grep WORDS` searches them/);
     const sessions = sessionsOf(place);
     assert.equal(sessions.length, 7);
+    const listed = ok(place, "conversations").stdout;
+    assert.match(listed, /^id .* agent +folder$/m);
+    for (const agent of ["claude-code", "codex", "opencode", "pi"])
+      assert.match(listed, new RegExp(`  ${agent} +/`), agent);
+    assert.match(ok(place, "context", `claude-code:${session}`).stderr, /Claude Code builds its prompts itself/);
+    assert.doesNotMatch(ok(place, "context", "pi:0198a000-0000-7000-8000-000000000001").stderr, /builds its prompts/);
+    const unseen = lcm(place, "seen", `claude-code:${session}`);
+    assert.match(unseen.stderr, /hint: prompts that lossless-claw builds are recorded/);
+    assert.match(ok(place, "stats", `claude-code:${session}`).stderr, /the host builds its own/);
     assert.ok(sessions.includes(`claude-code:${session}`));
     assert.match(
       ok(place, "import", "--discover", "--yes").stdout,
@@ -93,7 +103,7 @@ describe("lcm import --discover", () => {
     ok(place, "import", "--discover", "--host", "pi", "--yes");
     assert.deepEqual(sessionsOf(place), ["pi:0198a000-0000-7000-8000-000000000001"]);
     const none = ok(place, "import", "--discover", "--since", "2100-01-01");
-    assert.match(none.stdout, /no sessions of/);
+    assert.match(none.stdout, /^no sessions of Claude Code, .* were found in\n {2}.*\/projects\n/);
     assert.match(none.stderr.replaceAll("\n", " "), /OpenClaw are not listed: its plugin imports each/);
     for (const wrong of [["--host", "codex"], ["--discover", "--host", "emacs"], ["--discover", "a.jsonl"], []])
       assert.equal(lcm(place, "import", ...wrong).status, 2, wrong.join(" "));

@@ -567,7 +567,7 @@ describe("lcm mcp without a usable database", () => {
         assert.equal(result.isError, true);
         assert.match(
           textIn(result),
-          /there is no database at .*lcm\.db\nhint: create one with `lcm import --discover` or `lcm import FILE…`/,
+          /there is no database at .*lcm\.db\nhint: [^]*`lcm import --discover` or `lcm import FILE…`/,
         );
       }
       copyFileSync(database, path);

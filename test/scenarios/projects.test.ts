@@ -67,7 +67,10 @@ describe("lcm setup without an agent that it could connect", () => {
       named.stderr,
       /Codex is not on this machine: no program codex, no .*config\.toml\nhint: run `lcm setup`/,
     );
-    assert.equal(lcm(place, "setup", "cursor").status, 2);
+    const unknown = lcm(place, "setup", "cursor");
+    assert.equal(unknown.status, 2);
+    assert.match(unknown.stderr, /^error: 'cursor' is not one of openclaw, pi, claude-code, codex, opencode\nhint: /);
+    assert.match(lcm(place, "setup", "cursor", "--json").json.error.message, /^'cursor' is not one of openclaw, pi/);
   });
 
   it("changes nothing if a configuration makes no sense, or a program is missing", () => {
@@ -89,6 +92,8 @@ describe("lcm setup without an agent that it could connect", () => {
       assert.equal(status, 1, stdout);
       assert.match(stdout, /OpenCode: .*opencode\.json: line 2 is not JSON\n {2}hint: correct the file/);
       assert.match(stdout, /Claude Code: .*settings\.json: line 1 is not JSON/);
+      if (!words.includes("--remove"))
+        assert.match(stdout, /^Codex: it copies the whole folder, and this is a checkout$/m);
     }
     assert.equal(linesOf(lcm(place, "setup", "codex").stdout).length, 2);
     for (const [path, text] of Object.entries(files)) {

@@ -82,7 +82,9 @@ function machineOf(data: string, port: number, settings: ServerSettings): Postgr
       const flags = Object.entries({ ...settings, port: String(port) }).flatMap(([key, to]) => ["-c", `${key}=${to}`]);
       const child = spawn(binary("postgres"), ["-D", data, ...flags], { ...owner(), cwd: data });
       server = child;
-      process.once("exit", () => child.kill("SIGQUIT"));
+      const endChild = (): boolean => child.kill("SIGQUIT");
+      process.once("exit", endChild);
+      child.once("close", () => process.removeListener("exit", endChild));
       child.stderr.setEncoding("utf8").on("data", (text: string) => void log.push(text));
       const ended = once(child, "close").then(() => assertRunning(log));
       await Promise.race([ended, untilReady(query)]);

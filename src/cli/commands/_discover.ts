@@ -4,6 +4,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import { formatBytes, formatCount, withTilde, plural } from "../../core/base/format.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { formatTimestamp, msToTimestamp, type Timestamp } from "../../core/base/time.ts";
+import { oneLine } from "../../format/safe-text.ts";
 import { table } from "../../format/table.ts";
 import type { HostName } from "../../hosts/shared/rows/row-format.ts";
 import { countSessions, findAgents, type FoundAgent, type Importable } from "../importables.ts";
@@ -51,7 +52,7 @@ export async function chooseSessions(
   const agents = found
     .map((agent) => ({ ...agent, sessions: agent.sessions.filter(({ changedMs }) => changedMs >= since) }))
     .filter(({ sessions }) => sessions.length > 0);
-  if (!json) printAgents(session, agents);
+  if (!json) printAgents(session, agents, places);
   const sessions: (Importable & { host: HostName })[] = [];
   for (const agent of agents) {
     const { host } = agent.place;
@@ -89,15 +90,18 @@ async function isChosen(
   return await context.confirm(`Import ${plural(countSessions(sessions), "session")} of ${place.name}?`, true);
 }
 
+type Places = readonly FoundAgent["place"][];
+
 function facts({ place, sessions, bytes }: FoundAgent) {
   const { host, name, folder } = place;
   const newestMs = Math.max(...sessions.map(({ changedMs }) => changedMs));
   return { host, name, folder, sessions: countSessions(sessions), bytes, newest: msToTimestamp(newestMs) };
 }
 
-function printAgents({ print, note, paint, context }: Session, agents: readonly FoundAgent[]): void {
+function printAgents({ print, note, paint, context }: Session, agents: readonly FoundAgent[], places: Places): void {
   if (agents.length === 0) {
-    print("no sessions of Claude Code, Codex, OpenCode or Pi were found");
+    print(`no sessions of ${places.map(({ name }) => name).join(", ")} were found in`);
+    for (const { folder } of places) print(`  ${oneLine(withTilde(folder, context.machine().home))}`);
     return note(paint.soft("sessions of OpenClaw are not listed: its plugin imports each on the session's next turn"));
   }
   const rows = agents

@@ -6,6 +6,7 @@ import type { Conversation } from "../../core/model/types.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
 import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
+import { agents } from "../setup/agents.ts";
 import { chosenConversation, conversationArgument } from "./_reach.ts";
 import { budgetOption } from "./_options.ts";
 import { anything, list, object, record, whole } from "./_json.ts";
@@ -43,6 +44,7 @@ export const contextCommand = defineCommand({
       if (full === true) printWhole(session, items);
       else printItems(session, items);
       for (const sentence of [
+        ...ownPrompts(conversation),
         ...(await starvation(lcm, conversation, assembly.report)),
         ...reservations(assembly.report),
       ])
@@ -65,6 +67,16 @@ function printWhole(session: Session, items: readonly PromptItem[]): void {
     session.print(text);
     session.print();
   }
+}
+
+/** Our plugin of these hosts stores what is said and cannot change what is sent; the proxy can, and then there is a budget. */
+function ownPrompts({ agentId, promptBudget }: Conversation): readonly string[] {
+  const host = (["claude-code", "codex"] as const).find((name) => name === agentId);
+  if (host === undefined || promptBudget !== null) return [];
+  const { label, program } = agents[host];
+  return [
+    `${label} builds its prompts itself; this is what lossless-claw would show instead, as it does with \`lcm run -- ${program}\``,
+  ];
 }
 
 async function starvation(lcm: Lcm, { id, totals }: Conversation, report: AssemblyReport): Promise<readonly string[]> {

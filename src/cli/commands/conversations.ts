@@ -72,8 +72,9 @@ const footer = ({ context }: Session, shown: number, isCut: boolean): string =>
 function toTable(session: Session, conversations: readonly Conversation[]): readonly string[] {
   const { paint, context } = session;
   const isPlaced = conversations.some(({ folder }) => folder !== null);
+  const hasAgents = new Set(conversations.map(({ agentId }) => agentId)).size > 1;
   const rows = conversations.map((conversation) => {
-    const { id, totals, lastMessageAt, folder, parentSessionId } = conversation;
+    const { id, totals, lastMessageAt, agentId, folder, parentSessionId } = conversation;
     return [
       String(id),
       nameOf(conversation) + (parentSessionId === null ? "" : ` (from ${oneLine(parentSessionId)})`),
@@ -82,6 +83,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       formatCount(totals.messageTokens),
       formatCount(totals.contextTokens),
       lastMessageAt === null ? "–" : clockTime(lastMessageAt, context.zone),
+      ...(hasAgents ? [oneLine(agentId ?? "–")] : []),
       ...(isPlaced ? [oneLine(folder ?? "–")] : []),
     ];
   });
@@ -96,6 +98,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       { title: "tokens", align: "right", spare: true },
       { title: "in context", align: "right", spare: true },
       { title: "last message", paint: paint.soft, spare: true },
+      ...(hasAgents ? [{ title: "agent", paint: paint.soft, spare: true } as const] : []),
       ...(isPlaced ? [{ title: "folder", paint: paint.soft, spare: true } as const] : []),
     ],
     rows,

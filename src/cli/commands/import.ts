@@ -245,6 +245,7 @@ function toJson(outcome: Outcome) {
 
 /** All sessions of an agent in one line, and what could not be stored. */
 function printChosen(session: Session, { agents, sessions }: ChosenSessions, outcomes: readonly Outcome[]): void {
+  let isNew = false;
   for (const { host, name } of agents) {
     const own = outcomes.filter((_, at) => sessions[at]?.host === host);
     if (own.length === 0) continue;
@@ -262,11 +263,13 @@ function printChosen(session: Session, { agents, sessions }: ChosenSessions, out
         : [`${formatCount(countSessions(imported) - countSessions(read))} unchanged`]),
     ];
     session.print(`${name}: ${parts.join(", ")}`);
+    isNew ||= sum.messages > 0;
     for (const outcome of own) {
       if (outcome.kind === "imported" && outcome.malformed.length + outcome.differing.length === 0) continue;
       printOutcome(session, outcome);
     }
   }
+  if (isNew) session.note("`lcm tui` browses them, `lcm grep WORDS` searches them");
 }
 
 /** The same error, naming the file. Errors of the operating system and of the database name theirs. */

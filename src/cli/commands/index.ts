@@ -140,7 +140,7 @@ export function addCommands(program: Command, context: CommandContext, json: boo
       outputError: (text, write) =>
         write(
           breakText(
-            withMeant(text)
+            plainly(text)
               .trimEnd()
               .replace(/^error:/, createPaint(stderr.colour).bad("error:")),
             stderr.columns,
@@ -157,34 +157,19 @@ export function addCommands(program: Command, context: CommandContext, json: boo
 export const versionText = (version: string, json: boolean): string =>
   json ? jsonText({ version }).trimEnd() : version;
 
+/** Commander's words for an argument that is not one of its choices are about the program, not about what was typed. */
+const plainly = (error: string): string =>
+  error.replace(
+    /command-argument value '([^]*)' is invalid for argument '[\w-]+'\. Allowed choices are (.+)\.$/m,
+    "'$1' is not one of $2",
+  );
+
 /** Reports a usage error as JSON; commander has already printed it for people. Returns the exit status. */
 export function reportUsage({ stdout }: CommandContext, json: boolean, error: string): number {
-  const message = withMeant(error).replace(/^error: /, "");
+  const message = plainly(error).replace(/^error: /, "");
   if (json) stdout.stream.write(jsonText({ error: { code: "invalid", message } }));
   return exitInvalid;
 }
-
-/** What other programs call our commands; commander would propose the name with the most similar letters. */
-const meant: ReadonlyMap<string, string> = new Map([
-  ["search", "grep"],
-  ["find", "grep"],
-  ["show", "describe"],
-  ["list", "conversations"],
-  ["ls", "conversations"],
-  ["sessions", "conversations"],
-  ["check", "doctor"],
-  ["verify", "doctor"],
-  ["config", "settings"],
-  ["migrate", "move"],
-  ["archive", "prune"],
-  ["delete", "prune"],
-]);
-
-const withMeant = (error: string): string =>
-  error.replace(/(unknown command '([a-z]+)')(?:\n\(Did you mean [^)]*\))?/, (all, found: string, name: string) => {
-    const command = meant.get(name);
-    return command === undefined ? all : `${found}\n(Did you mean ${command}?)`;
-  });
 
 const isFor = (command: string, option: string | undefined): boolean =>
   option !== "--version" && !(without[command] ?? []).includes(option ?? "");

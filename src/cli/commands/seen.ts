@@ -250,7 +250,7 @@ async function printFound(session: Session, lcm: Lcm, { item: id, spans }: Found
     viewText(span),
   ]);
   const columns = [{ title: "prompts" }, { title: "from", paint: paint.soft }, { title: "", flexible: true }] as const;
-  for (const line of table(columns, rows, bounds, paint)) print(line);
+  for (const line of rows.length === 0 ? [] : table(columns, rows, bounds, paint)) print(line);
   print(viewSentence(spans, zone));
   print();
 }

@@ -11,7 +11,7 @@ import { applyPlan, type Applied } from "../setup/apply.ts";
 import { findAgents, ownFiles } from "../setup/find-agents.ts";
 import { planSetup, type AgentPlan, type ChangePlan, type Direction, type Step } from "../setup/plan.ts";
 import { about, either, flag, list, maybe, object, oneOf, text } from "./_json.ts";
-import { defineCommand, exitFindings, exitOk, type Session } from "./_session.ts";
+import { attend, defineCommand, exitFindings, exitOk, type Session } from "./_session.ts";
 
 const agentFields = { agent: oneOf(...agentNames), config: about(text, "the file that it changes") };
 const step = either(
@@ -35,7 +35,7 @@ const json = object({
       object({
         ...agentFields,
         kind: oneOf("done"),
-        backup: about(maybe(text), "what the file was before"),
+        backup: about(maybe(text), "the copy of what the file was before; null if there was none"),
       }),
       object({ ...agentFields, kind: oneOf("failed"), problem: text }),
     ),
@@ -74,17 +74,29 @@ export const setupCommand = defineCommand({
     }
     const result: Applied[] = [];
     for (const change of changes) {
-      const applied = await applyPlan(machine, change, direction);
+      const applied = await attendApplying(session, change, async () => await applyPlan(machine, change, direction));
       result.push(applied);
       if (!session.json) showApplied(session, applied, direction);
     }
     const hasSessions = result.some(({ kind, agent }) => kind === "done" && agent !== "openclaw");
-    if (!session.json && direction === "add" && hasSessions)
-      session.note("To bring in the sessions that you already have, run `lcm import --discover`.");
+    if (!session.json && direction === "add" && hasSessions) for (const sentence of afterwards) session.note(sentence);
     if (session.json) session.printJson(json, { dryRun: false, applied: true, plan: plan.map(toJson), result });
     return isBlocked || result.some(({ kind }) => kind === "failed") ? exitFindings : exitOk;
   },
 });
+
+const afterwards = [
+  "Then your agent's next answer is stored: `lcm status` shows it.",
+  "To bring in the sessions that you already have, run `lcm import --discover`.",
+];
+
+/** The agents' own commands take many seconds. */
+async function attendApplying(session: Session, { agent }: ChangePlan, work: () => Promise<Applied>): Promise<Applied> {
+  const { label, way } = agents[agent];
+  const progress = session.progress(label);
+  const doing = way.how === "commands" ? "running its commands" : "trying what it will load";
+  return await attend(progress, () => progress.say(`${doing} …`), work);
+}
 
 function mustBeThere(plan: readonly AgentPlan[]): void {
   const absent = plan.find(({ kind }) => kind === "absent");

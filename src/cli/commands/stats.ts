@@ -62,10 +62,13 @@ export const statsCommand = defineCommand({
       const stats = await lcm.promptStats({ conversation: conversation.id, limit, ...from });
       if (session.json) return session.printJson(json, { conversation: conversation.id, ...stats });
       session.print(headline(session, conversation));
-      if (stats.prompts.length === 0) return session.note("no prompts are recorded");
+      if (stats.prompts.length === 0)
+        return session.note("no prompts are recorded: the host builds its own, or none was sent yet");
       for (const line of statsLines(stats)) session.print(line);
       session.print();
-      for (const line of [...statsPlot(session, stats), "", ...statsTable(session, stats)]) session.print(line);
+      const isOurs = stats.prompts.some(({ hosts }) => hosts === null);
+      const plot = isOurs ? [...statsPlot(session, stats), ""] : [];
+      for (const line of [...plot, ...statsTable(session, stats)]) session.print(line);
     });
   },
 });

@@ -120,7 +120,8 @@ describe("connecting an agent and disconnecting it", { skip: onWindows }, () => 
   it("makes a file if there was none, and removes it again", async () => {
     const machine = makeMachine();
     write(join(machine.home, ".config/opencode/AGENTS.md"), "");
-    await setUpWithProgram(machine);
+    const applied = await setUpWithProgram(machine);
+    assert.ok(applied.kind === "done" && applied.backup === null, "there is no file to go back to");
     assert.equal(statSync(machine.opencode).mode & 0o777, 0o600);
     await setUp(machine, "opencode", "remove");
     assert.deepEqual(listed(machine.opencode), ["AGENTS.md"]);
@@ -163,11 +164,13 @@ describe("connecting an agent and disconnecting it", { skip: onWindows }, () => 
   });
 });
 
-async function setUpWithProgram(machine: Machine): Promise<void> {
+async function setUpWithProgram(machine: Machine): ReturnType<typeof setUp> {
   const program = join(machine.path[0] ?? "", "opencode");
   write(program, "#!/bin/sh\n");
   chmodSync(program, 0o755);
-  assert.equal((await setUp(machine, "opencode")).kind, "done");
+  const applied = await setUp(machine, "opencode");
+  assert.equal(applied.kind, "done");
+  return applied;
 }
 
 describe("a failure", { skip: onWindows }, () => {

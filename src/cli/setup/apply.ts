@@ -9,7 +9,7 @@ import { checkLoads, runProgram } from "./programs.ts";
 export type Applied = { readonly agent: AgentPlan["agent"]; readonly config: string } & (
   | {
       readonly kind: "done";
-      /** The copy of what the configuration was; null if there is none to keep. */
+      /** The copy of what the configuration was; null if there was none, or it is as it was. */
       readonly backup: string | null;
     }
   | { readonly kind: "failed"; readonly problem: string }
@@ -36,7 +36,8 @@ export async function applyPlan(machine: Machine, plan: ChangePlan, direction: D
     if (data !== undefined) rmSync(data, { recursive: true, force: true });
     return { agent, config, kind: "done", backup: null };
   }
-  return { agent, config, kind: "done", backup: nameKept(copy, readText(config)) };
+  const kept = nameKept(copy, readText(config));
+  return { agent, config, kind: "done", backup: before === null ? null : kept };
 }
 
 /** A command may succeed and do nothing. */

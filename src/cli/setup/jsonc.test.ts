@@ -36,7 +36,12 @@ describe("adding to a list of a file that somebody wrote", () => {
     [
       "a list on several lines, with comments",
       '{\n\t"plugin": [\n\t\t"a", // first\n\t\t"b" // last\n\t]\n}\n',
-      '{\n\t"plugin": [\n\t\t"a", // first\n\t\t"b",\n\t\t"new" // last\n\t]\n}\n',
+      '{\n\t"plugin": [\n\t\t"a", // first\n\t\t"b", // last\n\t\t"new"\n\t]\n}\n',
+    ],
+    [
+      "a list with a trailing comma and comments",
+      '{ "plugin": [\n  "a", // first\n] }',
+      '{ "plugin": [\n  "a", // first\n  "new",\n] }',
     ],
     [
       "an object without the list; a comment stays on its line",
@@ -60,6 +65,9 @@ describe("removing from a list", () => {
     ["the only item, with a trailing comma", '{ "plugin": [\n  "new",\n] }', '{ "plugin": [\n  \n] }'],
     ["the first", '{ "plugin": ["new", "b"] }', '{ "plugin": ["b"] }'],
     ["the last, and its comma", '{ "plugin": ["a",\n  "new" // x\n] }', '{ "plugin": ["a" // x\n] }'],
+    ["a comment before it", '{ "plugin": [\n  "a", // x\n  "new",\n] }', '{ "plugin": [\n  "a", // x\n] }'],
+    ["a comment before the last", '{ "plugin": [\n  "a", // x\n  "new"\n] }', '{ "plugin": [\n  "a" // x\n] }'],
+    ["one in the middle", '{ "plugin": ["a", "new", "b"] }', '{ "plugin": ["a", "b"] }'],
     ["all of them", '{ "plugin": ["new", "b", "new"] }', '{ "plugin": ["b"] }'],
     ["none", '{ "plugin": ["a"] }', '{ "plugin": ["a"] }'],
     ["no list", "{}", "{}"],
@@ -78,6 +86,7 @@ describe("any file", () => {
       for (const [comment] of text.matchAll(/\/\*\d+\*\/|\/\/\d+/g)) assert.ok(now.includes(comment), text);
       const removed = removeFromList(now, "plugin", isNew);
       assert.deepEqual(readJsonc(removed), { ...before, plugin: before.plugin ?? [] }, text);
+      for (const [comment] of text.matchAll(/\/\*\d+\*\/|\/\/\d+/g)) assert.ok(removed.includes(comment), text);
     }
   });
 });

@@ -21,21 +21,26 @@ export const readJsonc = (text: string): Json => parse(text).value;
 export function addToList(text: string, key: string, item: string): string {
   const root = parse(text);
   const list = listOf(root, key);
-  const line = text.includes("\r\n") ? "\r\n" : "\n";
   const written = JSON.stringify(item);
   if (list !== null) {
     const last = list.inner.at(-1)?.node;
     if (last === undefined) return splice(text, list.start + 1, 0, written);
-    const lead = leadOf(text, last.start);
-    return splice(text, last.end, 0, lead === null ? `, ${written}` : `,${line}${lead}${written}`);
+    return addBehind(text, last, leadOf(text, last.start), written);
   }
+  const line = lineEndOf(text);
   const member = `${JSON.stringify(key)}: [${written}]`;
   const last = root.inner.at(-1)?.node;
   if (last === undefined) return splice(text, root.start + 1, 0, `${line}  ${member}${line}`);
+  return addBehind(text, last, leadOf(text, last.start) ?? leadOfKey(text, root), member);
+}
+
+const lineEndOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n");
+
+/** With these blanks on a line of its own, or without on the line of the last one. */
+function addBehind(text: string, last: Node, lead: string | null, words: string): string {
   const comma = skip(text, last.end);
   const isTrailing = text[comma] === ",";
-  const lead = leadOf(text, last.start) ?? leadOfKey(text, root);
-  const added = `${lead === null ? " " : `${line}${lead}`}${member}`;
+  const added = `${lead === null ? " " : `${lineEndOf(text)}${lead}`}${words}`;
   const from = isTrailing ? comma + 1 : last.end;
   const at = lead === null ? from : from + commentsBehind(text, from);
   return isTrailing ? splice(text, at, 0, `${added},`) : splice(splice(text, at, 0, added), last.end, 0, ",");
@@ -43,7 +48,7 @@ export function addToList(text: string, key: string, item: string): string {
 
 /** The length of the comments up to the end of the line: they stay with what they follow. */
 function commentsBehind(text: string, from: number): number {
-  const comments = /(?:[ \t]|\/\*[^\n]*?\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/y;
+  const comments = /(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/y;
   comments.lastIndex = from;
   return comments.exec(text)?.[0].length ?? 0;
 }
@@ -55,12 +60,23 @@ export function removeFromList(text: string, key: string, isMeant: (item: Json) 
   if (list === null || at < 0) return text;
   const item = list.inner[at]?.node ?? list;
   const [before, next] = [list.inner[at - 1]?.node, list.inner[at + 1]?.node];
-  const from = before === undefined ? item.start : before.end;
   const comma = skip(text, item.end);
+  const end = text[comma] === "," ? comma + 1 : item.end;
   // A comma cannot stand alone in a list.
-  const end = before === undefined && text[comma] === "," ? comma + 1 : item.end;
-  const to = before === undefined && next !== undefined ? next.start : end;
-  return removeFromList(splice(text, from, to - from, ""), key, isMeant);
+  const left =
+    before === undefined
+      ? splice(text, item.start, (next?.start ?? end) - item.start, "")
+      : withoutLater(text, before, item, end);
+  return removeFromList(left, key, isMeant);
+}
+
+/** Comments behind the item before it stay. The last item takes the comma of that with it. */
+function withoutLater(text: string, before: Node, item: Node, end: number): string {
+  const comma = skip(text, before.end);
+  const isOnItsLine = leadOf(text, item.start) === null;
+  const from = comma + 1 + (isOnItsLine ? 0 : commentsBehind(text, comma + 1));
+  const left = splice(text, from, end - from, "");
+  return end === item.end ? splice(left, comma, 1, "") : left;
 }
 
 function listOf(root: Node, key: string): Node | null {

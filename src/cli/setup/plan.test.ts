@@ -176,7 +176,7 @@ describe("what prevents it", () => {
     for (const agent of agentNames) {
       const plan = planned(found(agent, agent === "codex" ? "" : "{}", { program: null }));
       if (agent === "opencode") assert.equal(plan.kind, "change");
-      else assert.match(blocked(plan), /its program `\w+` is not on PATH/);
+      else assert.match(blocked(plan), /^it has a configuration, but its program `\w+` is not on PATH/);
     }
   });
 

@@ -83,7 +83,7 @@ function planAgent(machine: Machine, own: OwnFiles, found: Found, direction: Dir
 
 /** Why an agent cannot load this package from where it is. */
 function blockedBy({ folder }: Machine, own: OwnFiles, { agent }: Found): Outcome | null {
-  const { entry, copies, label } = agents[agent];
+  const { entry, copies } = agents[agent];
   const install = "install the package: `npm install -g lossless-claw`, or the file that `npm pack` makes";
   if (/[/\\]_npx[/\\]/.test(folder)) {
     return { kind: "blocked", problem: `${folder} is a cache of npx, which npm empties`, hint: install };
@@ -96,7 +96,7 @@ function blockedBy({ folder }: Machine, own: OwnFiles, { agent }: Found): Outcom
     };
   }
   if (copies && own.has("src")) {
-    return { kind: "blocked", problem: `${label} copies the whole folder, and this is a checkout`, hint: install };
+    return { kind: "blocked", problem: "it copies the whole folder, and this is a checkout", hint: install };
   }
   return null;
 }
@@ -129,7 +129,7 @@ function commands({ agent, program }: Found, lines: readonly (readonly string[])
   const { label, program: name } = agents[agent];
   return {
     kind: "blocked",
-    problem: `${label} has a configuration, but its program \`${name}\` is not on PATH`,
+    problem: `it has a configuration, but its program \`${name}\` is not on PATH`,
     hint: `add its folder to PATH, or leave ${label} out by naming the others`,
   };
 }

@@ -89,6 +89,10 @@ describe("checking values against a schema", () => {
       );
   });
 
+  it("says what is wrong with which keyword", () => {
+    assert.throws(() => checkSchema({ type: "strin" }), { message: 'the schema has a wrong value of type: "strin"' });
+  });
+
   it("estimates the tokens of a value", () => {
     assert.ok(valueTokens({ type: "boolean" }) < valueTokens({ type: "string" }));
     assert.ok(valueTokens({ type: "string" }) < valueTokens(book));

@@ -47,7 +47,7 @@ export function checkSchema(schema: Json): asserts schema is JsonObject {
       const isRight = Object.hasOwn(keywords, name) ? keywords[name] : undefined;
       if (isRight === undefined)
         refuse(`uses ${JSON.stringify(name)}, which is not supported (known: ${Object.keys(keywords).join(", ")})`);
-      else if (value === undefined || !isRight(value)) refuse(`has a ${name} that makes no sense`);
+      else if (value === undefined || !isRight(value)) refuse(`has a wrong value of ${name}: ${JSON.stringify(value)}`);
     }
   }
 }

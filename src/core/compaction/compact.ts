@@ -109,8 +109,15 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   return report;
 }
 
+const modes: readonly CompactRequest["mode"][] = ["due", "incremental", "sweep", "until_under"];
+
 /** The mode a request amounts to now; null if there is nothing to do. */
 export function modeOf(settings: Settings, request: CompactRequest, pressure: Due): CompactionRecord["mode"] | null {
+  if (!modes.includes(request.mode))
+    throw new LcmError(
+      "invalid",
+      `the mode is ${JSON.stringify(request.mode)}, but must be one of ${modes.join(", ")}`,
+    );
   if (request.mode === "due") return pressure.kind === "nothing" ? null : pressure.kind;
   const isIdle =
     request.mode === "incremental" && request.force !== true && pressure.rawTokens <= settings.leafChunkTokens;

@@ -146,7 +146,9 @@ function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[]
   const rows: string[][] = [];
   let row: string[] = [];
   for (const [, value = "", end = ""] of text.matchAll(field)) {
-    row.push(value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
+    // A quote that is never closed is a character like any other.
+    const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
+    row.push(isQuoted ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
     if (end === delimiter) continue;
     if (row.length > 1 || row[0] !== "") rows.push(row);
     row = [];
@@ -154,16 +156,18 @@ function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[]
   return rows;
 }
 
-/** Counts lines that are not blank and do not end inside quotes. */
+/** Counts lines that are not blank and do not end inside quotes; all of them if a quote is never closed. */
 function countRows(content: string): number {
-  let rows = 0;
+  let [lines, rows] = [0, 0];
   let isQuoted = false;
   const visit = (line: string): void => {
     for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) isQuoted = !isQuoted;
-    if (!isQuoted && line.trim() !== "") rows++;
+    if (line.trim() === "") return;
+    lines++;
+    if (!isQuoted) rows++;
   };
   eachLine(content, visit, Infinity);
-  return rows;
+  return isQuoted ? lines : rows;
 }
 
 function describeColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {

@@ -92,6 +92,11 @@ describe("the preview of a table", () => {
     assert.match(previewFile("a;b\n1;2\n", named("x.csv")), /^Table \(semicolons\), 1 row, 2 columns/);
   });
 
+  it("keeps a field whole whose quote is never closed", () => {
+    const told = previewFile('"👩‍👩‍👧‍👦,b\n1,2\n3,4\n', named("x.csv"));
+    assert.match(told, /^Table \(commas\), 2 rows, 2 columns, header in L1\.\n- ""👩‍👩‍👧‍👦": 1 … 3$/m);
+  });
+
   it("counts all rows of a large one, and names the rows that the ranges come from", () => {
     const told = previewFile(["a,b,c", linesOf(100_000, (at) => `${at},x,${at % 5}`)].join("\n"), unnamed);
     assert.match(told, /100,000 rows, 3 columns, header in L1; ranges from [\d,]+ rows at both ends/);

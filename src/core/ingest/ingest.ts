@@ -2,7 +2,8 @@
 
 import { messageToStore, storableKey, type HostMessage, type Incoming } from "../messages/codec.ts";
 import { nextTurn } from "../base/deadline.ts";
-import { jsonText } from "../base/json.ts";
+import { LcmError } from "../base/errors.ts";
+import { isObject, jsonText } from "../base/json.ts";
 import { findLarge, moveOut, restoreIfWhole, type MoveOptions } from "./large-content.ts";
 import type { Appendable, Appended, AppendOptions, Store } from "../model/store.ts";
 import { settings, type Settings } from "../model/settings.ts";
@@ -31,6 +32,7 @@ export async function ingest(
   { after, ...options }: IngestOptions = {},
 ): Promise<Appended> {
   const { store, explore } = deps;
+  checkItems(items);
   const thresholdTokens = deps.settings?.largeFileTokenThreshold ?? settings.largeFileTokenThreshold.default;
   const large = new Map(items.flatMap((item) => withLarge(item, thresholdTokens)));
   const stored = await readIntact(store, conversation, [...large.keys()].map(keyOf));
@@ -55,6 +57,23 @@ export async function ingest(
     if (raw !== undefined && !(await saysTheSame(store, message, raw))) differing.push(key);
   }
   return { ...appended, differing };
+}
+
+/** A program without types may pass anything. */
+function checkItems(items: unknown): asserts items is readonly Incoming[] {
+  const hint =
+    'for example [{ kind: "message", key: "m1", at: clock.now(), message: { role: "user", content: "hello" } }]';
+  if (!Array.isArray(items)) throw new LcmError("invalid", "what is ingested is not a list of items", { hint });
+  for (const [at, item] of items.entries()) {
+    const { kind, key = null } = isObject(item) ? item : {};
+    if (kind === "entry") continue;
+    if (kind !== "message")
+      throw new LcmError("invalid", `item ${at} of what is ingested has neither the kind "message" nor "entry"`, {
+        hint,
+      });
+    if (typeof key !== "string")
+      throw new LcmError("invalid", `the key of item ${at} is ${JSON.stringify(key)}, but must be a text`, { hint });
+  }
 }
 
 export const keyOf = (item: Incoming): string => (item.kind === "message" ? storableKey(item.key) : item.entry.key);

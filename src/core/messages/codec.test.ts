@@ -245,6 +245,31 @@ describe("the text of a message", () => {
     assert.equal(textOfParts(parts), 'Reading.\nread {"path":"src/a.ts"}');
   });
 
+  it("has no reminder of the host that is sent beside the user's words", () => {
+    const reminder = (text: string): Json => ({
+      type: "text",
+      text: `<system-reminder>\n${text}\n</system-reminder>\n`,
+    });
+    const cached = { ...(reminder("two\0 or more") as JsonObject), cache_control: { type: "ephemeral" } };
+    const said = { type: "text", text: "Always answer in German." };
+    const result = { type: "tool_result", tool_use_id: "t", content: "14:32" };
+    const textFor = (content: Json, role = "user"): string => {
+      const raw = { role, content };
+      assert.deepEqual(roundTrip(raw), raw);
+      return textOfParts(messageToStore(raw, origin).parts);
+    };
+    assert.equal(textFor([reminder("one"), cached, said, reminder("three")]), "Always answer in German.");
+    assert.equal(textFor([result, reminder("one")]), "14:32");
+    assert.match(textFor([reminder("only"), reminder("reminders")]), /only[^]*reminders/);
+    assert.match(textFor([reminder("said"), said], "assistant"), /said/);
+    assert.match(textFor([{ type: "text", text: "<system-reminder> is a tag" }, said]), /is a tag/);
+    assert.match(textFor("<system-reminder>typed</system-reminder>"), /typed/);
+    const withReminder = messageToStore({ role: "user", content: [reminder("Never use tabs."), said] }, origin);
+    assert.equal(findStanding(withReminder)?.words, "Always answer in German.");
+    const bare = messageToStore({ role: "user", content: [said] }, origin);
+    assert.ok(withReminder.tokens > bare.tokens, "what it costs in a prompt is counted");
+  });
+
   it("maps the host's roles onto the four that are stored", () => {
     const roleOf = (role: string) => messageToStore({ role, content: "" }, origin).role;
     assert.deepEqual(["user", "assistant", "toolResult", "tool", "function", "system", "custom"].map(roleOf), [

@@ -17,6 +17,7 @@ import {
   callFields,
   callOfBlock,
   inputFieldOf,
+  isHostsReminder,
   isMedia,
   isResultBlock,
   isSilentBlock,
@@ -85,8 +86,9 @@ export function checkMessage(raw: Json, { at }: MessageOrigin): asserts raw is J
     });
   }
   if (!isTimestamp(at)) {
-    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(at)}, not UTC with milliseconds`, {
-      hint: "convert it with parseTimestamp, which returns times like 2026-02-17T07:37:00.000Z",
+    const given = typeof at === "string" ? JSON.stringify(at) : `of the type ${typeof at}`;
+    throw new LcmError("invalid", `the time of a message is ${given}, not a text with UTC and milliseconds`, {
+      hint: "for example 2026-02-17T07:37:00.000Z, as clock.now(), date.toISOString() and parseTimestamp(text) return",
     });
   }
 }
@@ -241,18 +243,27 @@ function fillEntry(entry: JsonObject, message: JsonObject): JsonObject {
   return { ...row, [field]: holds === "message" ? message : filling };
 }
 
-function contentToParts(content: Json | undefined): readonly Part[] {
+function contentToParts({ role, content }: JsonObject): readonly Part[] {
   if (typeof content === "string") return [textPart(content, null, content)];
-  return Array.isArray(content) ? content.map(blockToPart) : [];
+  const parts = Array.isArray(content) ? content.map(blockToPart) : [];
+  return role === "user" ? withRemindersApart(parts) : parts;
+}
+
+/**
+ * Blocks that the host has put beside a user's words are kept, but are no text of the message: who searches, reads or
+ * summarises it looks for what was said. In a message of nothing else they are its text.
+ */
+function withRemindersApart(parts: readonly Part[]): readonly Part[] {
+  const isReminder = ({ type, text, toolCallId }: Part): boolean =>
+    type === "text" && text !== null && toolCallId === null && isHostsReminder(text);
+  const isApart = parts.some((part) => !isReminder(part));
+  return isApart ? parts.map((part) => (isReminder(part) ? { ...part, text: null, kept: part.text } : part)) : parts;
 }
 
 function partsOf(raw: JsonObject): readonly Part[] {
   if (isTooDeep(raw)) return sealedParts;
   const { content } = raw;
-  const parts = [
-    ...contentToParts(content),
-    ...callFields.flatMap((beside) => callsToParts(raw[beside.field], beside)),
-  ];
+  const parts = [...contentToParts(raw), ...callFields.flatMap((beside) => callsToParts(raw[beside.field], beside))];
   if (typeof content === "string" || Array.isArray(content) || textsOf(parts).length > 0) return parts;
   const text = searchableText(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
   return text === null ? parts : [...parts, { ...emptyPart, type: "agent", text, metadata: '{"field":"rest"}' }];

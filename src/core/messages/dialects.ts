@@ -173,6 +173,10 @@ export function answeredCallOf(block: JsonObject): AnsweredCall | null {
   };
 }
 
+/** Whether a text of a user's message is a reminder of the host, as a whole: Claude Code sends them beside the user's words. */
+export const isHostsReminder = (text: string): boolean =>
+  /^\s*<system-reminder>/.test(text) && /<\/system-reminder>\s*$/.test(text);
+
 export const isSilentBlock = ({ type }: JsonObject): boolean => typeof type === "string" && silentTypes.has(type);
 
 export interface CallsBeside extends NonNullable<Dialect["callsBeside"]> {

@@ -30,5 +30,7 @@ export const isSameBudget = (one: number, other: number, tolerance: number): boo
   Math.abs(one - other) <= tolerance * Math.max(one, other);
 
 export function checkBudget(budget: number): void {
-  if (!(budget >= 0)) throw new LcmError("invalid", `the budget is ${budget}, but must be a number of tokens`);
+  if (typeof budget === "number" && budget >= 0) return;
+  const given = typeof budget === "number" ? String(budget) : JSON.stringify(budget);
+  throw new LcmError("invalid", `the budget is ${given}, but must be a number of tokens`);
 }

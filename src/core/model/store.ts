@@ -219,10 +219,7 @@ export interface UsageTotals {
 export interface CallBounds {
   /** Of embedding calls for one of these, of all others otherwise. */
   readonly callsMax: number;
-  /**
-   * Calls since then count against the maximum. A date up to two minutes ahead is another machine's, or of a call that
-   * overtook this one on its way to the store; one dated later, by a clock that was wrong, does not count.
-   */
+  /** Calls since then count, also those dated up to two minutes ahead, by another machine; later dates are mistakes. */
   readonly windowSince: Timestamp;
   /** A credential rejected since then, with the same allowance, is not tried again; null to try anyway. */
   readonly breakerSince: Timestamp | null;

@@ -10,7 +10,7 @@ import type { MapProgress } from "./map/map.ts";
 export interface AskRequest {
   /** The question. */
   readonly prompt: string;
-  /** Search words; with `summaryIds`, they rank what lies below those summaries instead. */
+  /** Search words, for one the question itself. With `summaryIds` they may be left out, and rank what lies below instead. */
   readonly query?: string;
   /** The question in other words, up to 5; searched together with it. */
   readonly also?: readonly string[];

@@ -72,7 +72,7 @@ async function promptOf(
 
 const notRecorded = (message: string): LcmError =>
   new LcmError("not_found", message, {
-    hint: "prompts are recorded as an agent sends them, by our plugin or through the proxy; what was only imported has none. `lcm stats CONVERSATION` lists them",
+    hint: "prompts that lossless-claw builds are recorded, by our plugin or the proxy; not those that a host builds itself, or of before an import. `lcm stats CONVERSATION` lists them",
   });
 
 // ── In view ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,17 @@ import { identify, type FileKind } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 import { openReadOnly } from "./read-only.ts";
 
+/** SQLite would keep a nameless database in memory; ours has folders and threads beside it. A URL is not a path. */
+function checkPath(path: string): void {
+  const [, scheme] = /^([a-z][a-z0-9+.-]+:)\/\//i.exec(path) ?? [];
+  // What follows may contain a password.
+  const given = scheme === undefined ? JSON.stringify(path) : `a URL that begins with ${scheme}//`;
+  if (scheme !== undefined || path.trim() === "" || path === ":memory:")
+    throw new LcmError("invalid", `${given} is not the path of a database file`, {
+      hint: "pass a path, such as lcm.db; a file in a temporary folder does for a test",
+    });
+}
+
 /** Throws `conflict` for a file of the older program, which must be adopted first, and for an outdated one if read-only. */
 export function connect(
   path: string,
@@ -29,7 +40,10 @@ export function connect(
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
-  if (kind === "empty") makeFolderOf(path);
+  if (kind === "empty") {
+    checkPath(path);
+    makeFolderOf(path);
+  }
   const isNew = !existsSync(path);
   const db = readOnly ? openReadOnly(path) : new DatabaseSync(path, { timeout: 10 });
   try {

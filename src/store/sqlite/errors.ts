@@ -37,8 +37,12 @@ export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Pr
   }
 }
 
-/** Only SQLite's errors are translated; any other is returned unchanged. */
+/** What Node throws once a connection was closed; it is no error of SQLite. */
+const isClosed = (error: unknown): boolean => error instanceof Error && error.message === "database is not open";
+
+/** Only errors of the database are translated; any other is returned unchanged. */
 function translate(error: unknown): unknown {
+  if (isClosed(error)) return new LcmError("unavailable", "the store is closed", { cause: error });
   const as = (code: ErrorCode, what: string, hint: string): LcmError =>
     new LcmError(code, `${what}: ${errorText(error)}`, { cause: error, hint });
   switch (primaryCodeOf(error)) {

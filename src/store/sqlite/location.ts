@@ -33,8 +33,15 @@ export const filesBeside = (path: string): string => `${path}.files`;
 /** The folder with the stored files of a database that is opened, which may be a backup. A link may lead elsewhere. */
 export function filesDirOf(path: string): string {
   const [usual, beside] = [defaultFilesDir(path), filesBeside(path)];
-  const isBackup = !existsSync(usual) && lstatSync(beside, { throwIfNoEntry: false })?.isDirectory() === true;
-  return isBackup ? beside : usual;
+  return !existsSync(usual) && isFolder(beside) ? beside : usual;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false; // There is nothing, or no way to it.
+  }
 }
 
 /** The parts of a database that other users may read or write. Windows inherits permissions, so it has none. */

@@ -8,6 +8,7 @@ import type { ShownMessage } from "./asks.ts";
 import { plural } from "../../core/base/format.ts";
 import { cut, widthOf } from "../../format/width.ts";
 import { markWords } from "../../format/marks.ts";
+import { isSoft } from "../../format/messages.ts";
 import { clockTime } from "../../format/times.ts";
 import type { Page } from "../../format/page.ts";
 
@@ -77,6 +78,8 @@ function collapsedBody({ pieces }: ShownMessage, columns: number, { paint }: Pag
         return [ends(`${paint.soft(source)}  ${opening}`, size, room)];
       case "call":
         return [cut(opening, room)];
+      case "reminder":
+        return [];
       case "thinking":
         return [ends(paint.soft(`thinking  ${opening}`), size, room)];
       case "said":
@@ -94,11 +97,11 @@ function saidRows(lines: readonly string[], count: number, columns: number, pain
 function expandedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
   const room = { columns: columns - indent, rows: expandedRows + 1 };
   const rows: string[] = [];
-  for (const { kind, lines } of pieces) {
+  for (const piece of pieces) {
     if (rows.length > expandedRows) break;
-    if (kind === "thinking") rows.push(paint.soft("thinking"));
-    const own = rowsFrom(lines, startOfText, room);
-    rows.push(...(kind === "thinking" || kind === "source" ? own.map((each) => paint.soft(each)) : own));
+    if (piece.kind === "thinking") rows.push(paint.soft("thinking"));
+    const own = rowsFrom(piece.lines, startOfText, room);
+    rows.push(...(isSoft(piece) ? own.map((each) => paint.soft(each)) : own));
   }
   if (isWhole && rows.length <= expandedRows) return rows;
   return [...rows.slice(0, expandedRows), paint.soft("… press ↵ to see all of it")];

@@ -88,7 +88,7 @@ export const promptsModule: Module<PromptsScreen> = {
     if (state.prompts === null) return ["", "  reading …"];
     const { stats } = state.prompts;
     if (stats.prompts.length === 0)
-      return ["", "  no prompts are recorded: the host sends its own, or none was sent yet"];
+      return ["", "  no prompts are recorded: the host builds its own, or none was sent yet"];
     const { list, detail } = state;
     const shown = promptsSeen(state, frame);
     const { lines, times } = promptTable({ ...frame, bounds: columns - 2 }, rowsOf(state));

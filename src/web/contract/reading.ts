@@ -20,7 +20,8 @@ import type { Match } from "../../format/highlight.ts";
 
 /** A block of a message. Texts are exactly as stored; ids of other things in them can be made links. */
 export type Block =
-  | { readonly kind: "text" | "reasoning"; readonly text: string }
+  /** A `reminder` is what the host put beside the user's words. */
+  | { readonly kind: "text" | "reasoning" | "reminder"; readonly text: string }
   | { readonly kind: "call"; readonly id: string; readonly name: string; readonly input: Json }
   | {
       readonly kind: "result";

@@ -104,7 +104,7 @@ export async function map(deps: MapDeps, request: MapRequest, internals: MapInte
 
 const missingModel = (): LcmError =>
   new LcmError("unavailable", "reading every message needs a model, and none is configured", {
-    hint: "set LCM_SUMMARY_MODEL, or pass --model on the command line",
+    hint: "set LCM_SUMMARY_MODEL, pass --model on the command line, or in code pass a model to createLcm()",
   });
 
 function reportSafely(listener: MapRequest["onProgress"], progress: MapProgress): void {

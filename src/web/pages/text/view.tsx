@@ -195,6 +195,15 @@ function BlockView({ block, beside }: { readonly block: Block; readonly beside: 
           <Markdown text={block.text} />
         </details>
       );
+    case "reminder":
+      return (
+        <details class="block">
+          <summary>
+            Reminder of the host <span class="soft">{opening(withoutTag(block.text))}</span>
+          </summary>
+          <Markdown text={block.text} />
+        </details>
+      );
     case "call":
       return <CallView name={block.name} input={block.input} />;
     case "result":
@@ -225,6 +234,8 @@ function BlockView({ block, beside }: { readonly block: Block; readonly beside: 
       );
   }
 }
+
+const withoutTag = (text: string): string => text.replace(/^\s*<[\w-]+>/, "");
 
 const opening = (text: string): string =>
   text.slice(0, 120).replace(/\s+/g, " ").trim() + (text.length > 120 ? "…" : "");

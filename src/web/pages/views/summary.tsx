@@ -199,6 +199,7 @@ function textOfBlock(block: Block): string {
     case "call":
       return `${block.name} ${JSON.stringify(block.input)}`;
     case "picture":
+    case "reminder":
     case "other":
       return "";
   }
