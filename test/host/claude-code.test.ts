@@ -27,9 +27,9 @@ describe("permission to use our tools", () => {
     const ask = `CALL ${agent.tool("lcm_recent")} {}`;
     const run = async (...words: readonly string[]): Promise<string> =>
       (await succeed(agent.run("-p", ask, "--model=claude-sonnet-4-5", ...words))).stdout;
-    assert.match(await run(), /requested permissions to use/);
+    assert.match(await run(), /^The tool said: Claude requested permissions to use/);
     const rules = JSON.stringify({ permissions: { allow: [claudeTools] } });
-    assert.doesNotMatch(await run("--settings", rules), /requested permissions to use/);
+    assert.match(await run("--settings", rules), /^The tool said: What happened since/);
   });
 });
 
