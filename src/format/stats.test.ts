@@ -9,7 +9,7 @@ const at = "2026-11-18T12:00:00.000Z" as Timestamp;
 const sums = { bytes: 0, shared: 0, changes: 0, lost: 0, counted: 0, cached: 0, calls: 0 };
 const statsOf = (...hosts: (string | null)[]): PromptStats => {
   const prompts = hosts.map((why, index) => ({ number: index + 1, at, tokens: 7, hosts: why }) as PromptCost);
-  return { ...sums, prompts, inputTokens: 0, outputTokens: 0 } as unknown as PromptStats;
+  return { ...sums, prompts, inputTokens: 0, outputTokens: 0 };
 };
 
 describe("the cost of prompts that the host built itself", () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { claudeTools } from "../../src/cli/setup/agents.ts";
 import {
   assertAllStored,
   createClaudeCode,
@@ -16,6 +17,21 @@ import { describeCompanion } from "./companion-scenarios.ts";
 import { startModelServer } from "./model-server.ts";
 
 describeCompanion("Claude Code", createClaudeCode);
+
+describe("permission to use our tools", () => {
+  it("is given by the rule that lcm setup names, and Claude cannot ask for it without a terminal", async (test) => {
+    const model = await startModelServer();
+    test.after(async () => await model.close());
+    model.script(obey);
+    const agent = await createClaudeCode(model.url);
+    const ask = `CALL ${agent.tool("lcm_recent")} {}`;
+    const run = async (...words: readonly string[]): Promise<string> =>
+      (await succeed(agent.run("-p", ask, "--model=claude-sonnet-4-5", ...words))).stdout;
+    assert.match(await run(), /^The tool said: Claude requested permissions to use/);
+    const rules = JSON.stringify({ permissions: { allow: [claudeTools] } });
+    assert.match(await run("--settings", rules), /^The tool said: What happened since/);
+  });
+});
 
 describe("Claude Code's tree", () => {
   it("keeps branches: a rewind and a fork", async (test) => {

@@ -98,7 +98,7 @@ describe("a program through the proxy", () => {
     const child = start("run", "--", process.execPath, script, "look at me", "wait");
     const ended = endOf(child);
     for await (const piece of child.stdout ?? []) if (String(piece).includes("200")) break;
-    const last = async () => JSON.parse((await lcm("proxy", "status", "--json")).out).at(-1);
+    const last = async () => JSON.parse((await lcm("proxy", "status", "--json")).out).proxies.at(-1);
     let report = await last();
     for (let tries = 0; tries < 50 && !(report.sessions[0]?.tokensInput > 0); tries++) report = await last();
     assert.equal(report.isRunning, true);

@@ -23,18 +23,20 @@ const session = object({
   lastAt: time,
 });
 
-const schema = list(
-  object({
-    program: text,
-    pid: whole,
-    port: whole,
-    startedAt: time,
-    endedAt: maybe(time),
-    isRunning: flag,
-    sessions: list(session),
-    problems: list(object({ at: time, doing: text, message: text })),
-  }),
-);
+const schema = object({
+  proxies: list(
+    object({
+      program: text,
+      pid: whole,
+      port: whole,
+      startedAt: time,
+      endedAt: maybe(time),
+      isRunning: flag,
+      sessions: list(session),
+      problems: list(object({ at: time, doing: text, message: text })),
+    }),
+  ),
+});
 
 export const proxyCommand = defineCommand({
   name: "proxy",
@@ -70,7 +72,7 @@ export const proxyCommand = defineCommand({
       return;
     }
     const reports = await context.proxyReports(database.place.nearby);
-    if (json) return printJson(schema, reports);
+    if (json) return printJson(schema, { proxies: reports });
     if (reports.length === 0)
       throw new LcmError("not_found", "no proxy has served this database", {
         hint: "start one with `lcm proxy`, or run an agent with `lcm run`",

@@ -71,6 +71,8 @@ export interface Agent {
 }
 
 const plugin = "lossless-claw@lossless";
+/** What Claude Code calls all tools of our plugin's server in its rules. */
+export const claudeTools = "mcp__plugin_lossless-claw_lcm";
 const claudeFolder = ({ home, variables }: Machine): string => variables.CLAUDE_CONFIG_DIR ?? join(home, ".claude");
 const codexFolder = ({ home, variables }: Machine): string => variables.CODEX_HOME ?? join(home, ".codex");
 
@@ -144,6 +146,7 @@ export const agents: Readonly<Record<AgentName, Agent>> = {
       ],
     },
     next: "start a new session",
+    first: `Claude asks before it uses each of our tools, and cannot ask in \`claude -p\`; to allow them, add "${claudeTools}" to permissions.allow in its settings`,
   },
   codex: {
     label: "Codex",
