@@ -2,7 +2,6 @@
 
 import { vectorProblem, vectorRemedy } from "../../format/vectors.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import { isInSearchIndex, recoverHint } from "../../core/model/database-file.ts";
 import { misplacedWords, type ResolvedSettings } from "../../core/model/settings.ts";
 import { isSound, type Inspection } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -150,7 +149,6 @@ interface FixJob {
 }
 
 async function fixAll({ session, options, applying, lcm, only, found }: FixJob): Promise<number> {
-  await refuseDamaged(lcm);
   const plan = await lcm.planFix(only?.id ?? null);
   const shown = { conversations: plan.conversations.map(shownFix), orphans: plan.orphans };
   if (!session.json) for (const line of planLines(session, plan)) session.print(line);
@@ -186,15 +184,6 @@ async function fixAll({ session, options, applying, lcm, only, found }: FixJob):
     if (fixed.change !== null) noteUndo(session, fixed.change);
   }
   return left.sound ? exitOk : exitFindings;
-}
-
-/** Writing into damaged pages can destroy what is still readable, and each backup of them would displace a whole one. */
-async function refuseDamaged(lcm: Lcm): Promise<void> {
-  const problems = (await lcm.store.integrity())?.problems ?? [];
-  if (problems.every(isInSearchIndex)) return;
-  throw new LcmError("corrupt", "the database is damaged, so --fix does not write into it; nothing was changed", {
-    hint: recoverHint,
-  });
 }
 
 /** The whole context would be as long as the conversation. */

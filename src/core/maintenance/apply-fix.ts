@@ -2,6 +2,7 @@
 
 import type { Changed, ConversationFix, Written } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
+import { isInSearchIndex, recoverHint, type Integrity } from "../model/database-file.ts";
 import { planFix } from "./plan-fix.ts";
 import { eachConversation, type InspectProgress } from "./inspect.ts";
 import type { ConversationId } from "../model/types.ts";
@@ -17,21 +18,30 @@ export interface FixPlan {
 export const isNothing = ({ conversations, orphans }: FixPlan): boolean =>
   conversations.length + orphans.rows + orphans.searchEntries === 0;
 
-/** For one conversation, or for all of them and the file. */
+/** For one conversation, or for all of them and the file. Throws `corrupt` for a damaged file. */
 export async function planFixes(
   store: Store,
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<FixPlan> {
+  const integrity = await store.integrity();
+  refuseDamaged(integrity);
   const conversations: ConversationFix[] = [];
   for await (const id of eachConversation(store, only, onProgress)) {
     const plan = planFix(await store.skeleton(id));
     if (plan !== null) conversations.push(plan);
   }
   if (only !== null) return { conversations, orphans: { rows: 0, searchEntries: 0 } };
-  const integrity = await store.integrity();
-  const rows = Object.values(integrity?.orphanedRows ?? {}).reduce((sum, each) => sum + each, 0);
-  return { conversations, orphans: { rows, searchEntries: integrity?.orphanedSearchEntries ?? 0 } };
+  const rows = Object.values(integrity.orphanedRows).reduce((sum, each) => sum + each, 0);
+  return { conversations, orphans: { rows, searchEntries: integrity.orphanedSearchEntries } };
+}
+
+/** Writing into damaged pages can destroy what is still readable, and each backup of them would displace a whole one. */
+function refuseDamaged({ problems }: Integrity): void {
+  if (problems.every(isInSearchIndex)) return;
+  throw new LcmError("corrupt", "the database is damaged, so fixes are not written into it; nothing was changed", {
+    hint: recoverHint,
+  });
 }
 
 export interface FixWatch {
