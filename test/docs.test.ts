@@ -196,7 +196,8 @@ describe("data blocks in the guides", () => {
     assert.ok(of("json").length >= 3);
     for (const { path, line, text } of of("json")) {
       const value = JSON.parse(text);
-      const config = value.plugins?.entries["lossless-claw"].config ?? (value.mcpServers === undefined ? value : {});
+      const isHosts = "mcpServers" in value || "permissions" in value;
+      const config = value.plugins?.entries["lossless-claw"].config ?? (isHosts ? {} : value);
       const unknown = Object.keys(config).filter((key) => !(key in settings));
       assert.deepEqual(unknown, [], `${path}:${line}`);
     }

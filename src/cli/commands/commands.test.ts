@@ -102,7 +102,7 @@ describe("a command in a hint", () => {
 
   it("omits the database if the command takes none", async () => {
     const said = await saidTo("openclaw", "status", "--db", "none.db");
-    assert.match(said, /^hint: .*`openclaw lcm --db none\.db import FILE…`, .* `openclaw lcm demo --keep`, /m);
+    assert.match(said, /^hint: .*`openclaw lcm --db none\.db import FILE…`; .* `openclaw lcm demo --keep`, /m);
   });
 });
 

@@ -138,7 +138,7 @@ describe("guarantee 27: one status", () => {
     const ended = { ...proxy, isRunning: false, sessions: [{ ...session, refused: 3, whyUnchanged: why }] };
     const problems = [{ at: now, doing: "planning a request", message: "the disk\nis full" }];
     const after = shown(room, { ...report, proxies: [{ ...ended, problems }] });
-    assert.match(after, /ended without a word/);
+    assert.match(after, /ended without a report/);
     assert.match(after, /3 refused/);
     assert.match(after, /unchanged: it is sent with a subscription/);
     assert.match(after, /while planning a request: the disk is full/);
