@@ -74,9 +74,9 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 const beganMs = performance.now();
 for (const row of stages) {
   const passed = await Promise.all(row.map(runStage));
+  if (isTimed && row.some(({ name }) => name === "tests")) printTimes();
   if (passed.includes(false)) process.exit(1);
 }
-if (isTimed) printTimes();
 
 if (isQuick) {
   const took = ((performance.now() - beganMs) / 1000).toFixed(0);
