@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { createRunner } from "./sqlite/runner.ts";
-import { all, atOnce, Apart, count, sql, type Asked, type Script } from "./script.ts";
+import { all, atOnce, Apart, count, sql, whetherInTurn, type Asked, type Script } from "./script.ts";
 
 const numbers = (upTo: number): Script<readonly unknown[]> =>
   all(
@@ -22,15 +22,19 @@ function* asList(): Script<readonly unknown[]> {
   return (yield [sql`SELECT ${"a"} AS word`, sql`SELECT ${"b"} AS word`]).map(({ word }) => word);
 }
 
-/** How many steps a script takes, and what it returns. */
-function run<T>(script: Script<T>): { readonly value: T; readonly steps: number } {
+/** How many steps a script takes, and what it returns; with a step that costs nothing, as in SQLite, or a round trip. */
+function run<T>(script: Script<T>, isInTurn = false): { readonly value: T; readonly steps: number } {
   const runner = createRunner(new DatabaseSync(":memory:"));
   let steps = 0;
   const counted = function* (): Script<T> {
     let step = script.next();
     while (step.done !== true) {
       const asked: Asked = step.value;
-      steps += 1;
+      if (asked === whetherInTurn && !isInTurn) {
+        step = script.next([]);
+        continue;
+      }
+      if (asked !== whetherInTurn) steps += 1;
       step = script.next(yield asked);
     }
     return step.value;
@@ -46,6 +50,10 @@ describe("scripts side by side", () => {
 
   it("take as many steps as the longest", () => {
     assert.deepEqual(run(atOnce([inTurn(3), inTurn(5), inTurn(1)])), { value: [6, 15, 1], steps: 5 });
+  });
+
+  it("run one after another where a step costs nothing", () => {
+    assert.deepEqual(run(atOnce([inTurn(3), atOnce([one(5), one(6)])]), true), { value: [6, [5, 6]], steps: 5 });
   });
 
   it("may run others side by side themselves", () => {
@@ -79,7 +87,12 @@ describe("scripts side by side", () => {
   });
 
   it("asks for its statements apart only if there are several scripts", () => {
-    assert.ok(atOnce([one(1), one(2)]).next().value instanceof Apart);
-    assert.ok(!(atOnce([one(1)]).next().value instanceof Apart));
+    const asked = (scripts: readonly Script<number>[]): unknown => {
+      const script = atOnce(scripts);
+      assert.equal(script.next([]).value, whetherInTurn);
+      return script.next([]).value;
+    };
+    assert.ok(asked([one(1), one(2)]) instanceof Apart);
+    assert.ok(!(asked([one(1)]) instanceof Apart));
   });
 });

@@ -33,6 +33,9 @@ export class Apart {
   }
 }
 
+/** Answered with a row where a step costs nothing but itself, and so nothing is gained by asking side by side. */
+export const whetherInTurn = new Apart([]);
+
 /** Runs each script in a transaction of its own. A write may be retried, and then begins with a new script. */
 export interface Transactions {
   readonly read: <T>(script: () => Script<T>) => Promise<T>;
@@ -135,7 +138,11 @@ type Results<Scripts extends readonly Script<unknown>[]> = {
 
 /** Runs scripts side by side: what they ask at the same time is one step, so they take as many as the longest. */
 export function* atOnce<const Scripts extends readonly Script<unknown>[]>(scripts: Scripts): Script<Results<Scripts>> {
-  const results: unknown[] = scripts.map(() => undefined);
+  const results: unknown[] = [];
+  if ((yield whetherInTurn).length > 0) {
+    for (const script of scripts) results.push(yield* script);
+    return results as Results<Scripts>;
+  }
   let steps = scripts.map((script, at) => ({ script, at, step: stepOf(script) }));
   for (;;) {
     const asking = steps.flatMap(({ script, at, step }) => {

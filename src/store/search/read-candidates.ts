@@ -123,17 +123,19 @@ export function* collect(wanted: WordSearch, { pick, isMatch, enough }: Collecti
 }
 
 function* collectFrom(search: CorpusSearch, pick: Collecting["pick"]) {
+  const tail = readTail(search, search.isUsable ? "unindexed" : "all");
+  const [found, unindexed] = yield* atOnce([collectIndexed(search, pick), tail]);
+  return { ...found, tail: unindexed };
+}
+
+function* collectIndexed(search: CorpusSearch, pick: Collecting["pick"]) {
   const { corpus, isUsable, request, scope } = search;
-  const indexed = function* () {
-    const picked = isUsable ? yield* pick(corpus) : nothingPicked;
-    const rows = yield* readPicked(search, picked);
-    const isByTime = request.sort === "recency";
-    const others = isByTime ? yield* readLater(search, picked, rows) : none;
-    const isCut = isByTime ? others.cutBelow > 0 : yield* isUnranked(corpus, rows, scope);
-    return { picked, indexed: rows, others, isCut };
-  };
-  const [found, tail] = yield* atOnce([indexed(), readTail(search, isUsable ? "unindexed" : "all")]);
-  return { ...found, tail };
+  const picked = isUsable ? yield* pick(corpus) : nothingPicked;
+  const indexed = yield* readPicked(search, picked);
+  const isByTime = request.sort === "recency";
+  const others = isByTime ? yield* readLater(search, picked, indexed) : none;
+  const isCut = isByTime ? others.cutBelow > 0 : yield* isUnranked(corpus, indexed, scope);
+  return { picked, indexed, others, isCut };
 }
 
 const nothingPicked: Picked = {

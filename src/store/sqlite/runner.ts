@@ -6,7 +6,16 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inSqlite } from "../dialect.ts";
-import { Apart, together, type Asked, type Row, type Script, type Statement, type Transactions } from "../script.ts";
+import {
+  Apart,
+  together,
+  whetherInTurn,
+  type Asked,
+  type Row,
+  type Script,
+  type Statement,
+  type Transactions,
+} from "../script.ts";
 import { retryWhileBusy } from "./errors.ts";
 
 export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
@@ -30,6 +39,7 @@ export type Runner = ReturnType<typeof createRunner>;
 export function createRunner(db: DatabaseSync) {
   const prepared = new Map<readonly string[], Execute>();
   const noRows: readonly Row[] = [];
+  const yes: readonly Row[] = [{}];
 
   const prepare = (parts: readonly string[]): Execute => {
     const statement = db.prepare(inSqlite(parts.join("?")));
@@ -45,6 +55,7 @@ export function createRunner(db: DatabaseSync) {
   const execute = ({ parts, values }: Statement): readonly Row[] => (prepared.get(parts) ?? prepare(parts))(values);
 
   const answer = (asked: Asked): readonly Row[] => {
+    if (asked === whetherInTurn) return yes;
     if (asked instanceof Apart) return together(asked.statements.map(execute));
     return "parts" in asked ? execute(asked) : asked.flatMap(execute);
   };

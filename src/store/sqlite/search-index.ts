@@ -26,33 +26,30 @@ export const searchTables = [
 
 const highest = Number.MAX_SAFE_INTEGER;
 
-/** For one search, of which it remembers which words are nowhere; or for indexing. */
+interface Known {
+  /** Words that were looked for, and those of them that are nowhere. */
+  readonly looked: Set<string>;
+  readonly absent: Set<string>;
+}
+
+const nothingKnown = (): Known => ({ looked: new Set(), absent: new Set() });
+
+/**
+ * For one search, of which it remembers which words are nowhere; or for indexing. Generators are functions of this file:
+ * one that is made for each search costs more than what it does.
+ */
 export function createSearchIndex(): SearchIndex {
-  const looked = { messages: new Set<string>(), summaries: new Set<string>() };
-  const absent = { messages: new Set<string>(), summaries: new Set<string>() };
-  const newest: SearchIndex["newest"] = (corpus, match, most, below) =>
-    newestOf(corpus, expressionOf(match, absent[corpus]), most, below);
+  const known = { messages: nothingKnown(), summaries: nothingKnown() };
   return {
-    *expect() {},
+    expect: nothingToFetch,
     holding: (corpus, match) =>
       ids(
         statement(`SELECT json_group_array(rowid) AS ids FROM ${corpus}_fts WHERE ${corpus}_fts MATCH ?`, [
-          expressionOf(match, absent[corpus]),
+          expressionOf(match, known[corpus].absent),
         ]),
       ),
-    newest,
-    *probe(corpus, terms, most) {
-      for (const word of sharedWords(terms).difference(looked[corpus])) {
-        looked[corpus].add(word);
-        if ((yield* newestOf(corpus, quoted(word), 1)).length === 0) absent[corpus].add(word);
-      }
-      const found = [];
-      for (const term of terms) {
-        const ids = yield* newest(corpus, { conversations: [], all: [term], any: [] }, most);
-        found.push({ ids, isCut: ids.length === most });
-      }
-      return found;
-    },
+    newest: (corpus, match, most, below) => newestOf(corpus, expressionOf(match, known[corpus].absent), most, below),
+    probe: (corpus, terms, most) => probe(known[corpus], corpus, terms, most),
     vocabulary: (prefix, most) =>
       one(
         statement(
@@ -65,6 +62,21 @@ export function createSearchIndex(): SearchIndex {
     rowsPerPage: 256,
     reset,
   };
+}
+
+function* nothingToFetch(): Script<void> {}
+
+function* probe({ looked, absent }: Known, corpus: CorpusName, terms: readonly Term[], most: number) {
+  for (const word of sharedWords(terms).difference(looked)) {
+    looked.add(word);
+    if ((yield* newestOf(corpus, quoted(word), 1)).length === 0) absent.add(word);
+  }
+  const found = [];
+  for (const term of terms) {
+    const ids = yield* newestOf(corpus, expressionOf({ conversations: [], all: [term], any: [] }, absent), most);
+    found.push({ ids, isCut: ids.length === most });
+  }
+  return found;
 }
 
 const pending = statement(`${pendingConversations} LIMIT 1`);
