@@ -266,7 +266,9 @@ async function trouble(world: World, random: Random, until: number, minutes: num
       await (what === "killed" ? gateway.kill9() : gateway.stop());
       await sleep(random.below(4_000));
       world.weather.takeChildren();
+      const second = ledger.second();
       await gateway.start({}, "ready");
+      ledger.event("gateway ready", `after ${ledger.second() - second} s`);
       world.isUp = true;
       // Sometimes there is much to do at once, and sometimes it is checked just as it was left.
       if (random.chance(0.6)) await sleep(random.between(1_000, 20_000));

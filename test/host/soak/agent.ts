@@ -5,7 +5,7 @@ import { errorText } from "../../../src/core/base/errors.ts";
 import { restoreMessage } from "../../../src/core/ingest/large-content.ts";
 import type { Lcm } from "../../../src/core/lcm.ts";
 import { comparable, isTelling, saidIn } from "../../../src/core/messages/said.ts";
-import type { Message } from "../../../src/core/model/types.ts";
+import type { ConversationId, Message } from "../../../src/core/model/types.ts";
 import { flattened } from "../../support/lossless.ts";
 import { saidBy, wires } from "../../support/proxy-ground.ts";
 import type { Random } from "../../support/random.ts";
@@ -39,6 +39,8 @@ export class Client {
   readonly replies: Reply[] = [];
   /** All messages of the current branch, whatever the agent has compacted. */
   #line: Json[] = [];
+  /** What the agent no longer sent when the store had not got it yet. */
+  readonly #perhapsLost = new Set<Json>();
   /** What the model said without being heard: the proxy may have stored it. */
   readonly #unheard: Answer[] = [];
   #sentAtMs = 0;
@@ -86,12 +88,13 @@ export class Client {
   }
 
   /** A request without an answer. What is too long for the model loses its oldest part, as with any agent. */
-  leave({ answer, replies }: Sent): void {
+  async leave({ answer, replies }: Sent, url: string): Promise<void> {
     for (const reply of replies)
       if (typeof reply !== "string" && (reply.kind === "answer" || reply.kind === "drip"))
         this.#unheard.push(reply.kind === "drip" ? reply.answer : reply);
     const from = this.agent.prompts().at(-3);
-    if (answer?.status === 400 && from !== undefined && this.agent.history.length > 12) this.agent.dropFront(from);
+    if (answer?.status === 400 && from !== undefined && this.agent.history.length > 12)
+      await this.#dropping(url, () => this.agent.dropFront(from));
   }
 
   /** To before one of the last prompts, as a person does. */
@@ -105,8 +108,38 @@ export class Client {
     agent.rewind(at);
   }
 
-  async compact(): Promise<void> {
-    if (this.agent.history.length > 6) await this.agent.compact(this.random.pick([1, 2, 3]));
+  async compact(url: string): Promise<void> {
+    if (this.agent.history.length > 6)
+      await this.#dropping(url, async () => await this.agent.compact(this.random.pick([1, 2, 3])));
+  }
+
+  async trim(url: string): Promise<void> {
+    await this.#dropping(url, () => this.agent.trim());
+  }
+
+  /** What is not sent again, and not stored yet, may stay unstored: a proxy has no transcript to read it from. */
+  async #dropping(url: string, drop: () => void | Promise<void>): Promise<void> {
+    const before = [...this.agent.history];
+    await drop();
+    const gone = before.filter((element) => this.#line.includes(element) && !this.agent.history.includes(element));
+    if (gone.length === 0) return;
+    const read = withStore({ database: url }, async (lcm) => await this.#stored(lcm, await this.#ids(lcm)));
+    const stored = new Set(await read.catch(() => [])); // The server is away.
+    const isStored = (element: Json): boolean => this.#piecesOf(element).every((piece) => stored.has(piece));
+    for (const element of gone) if (!isStored(element)) this.#perhapsLost.add(element);
+  }
+
+  async #ids(lcm: Lcm): Promise<readonly ConversationId[]> {
+    const sessionId = this.agent.options.sessionId ?? "";
+    const conversations = await lcm.store.conversations({ sessionId, includeHidden: true });
+    return conversations.map(({ id }) => id).toSorted((a, b) => a - b);
+  }
+
+  async #stored(lcm: Lcm, ids: readonly ConversationId[]): Promise<readonly string[]> {
+    return await this.#pieces(
+      lcm,
+      ids.map(async (id) => await lcm.store.messages({ conversation: id })),
+    );
   }
 
   /**
@@ -115,14 +148,9 @@ export class Client {
    */
   async assertStored(url: string): Promise<readonly string[]> {
     return await withStore({ database: url }, async (lcm) => {
-      const { sessionId } = this.agent.options;
-      const conversations = await lcm.store.conversations({ sessionId: sessionId ?? "", includeHidden: true });
-      const ids = conversations.map(({ id }) => id).toSorted((a, b) => a - b);
-      const stored = await this.#pieces(
-        lcm,
-        ids.map(async (id) => await lcm.store.messages({ conversation: id })),
-      );
-      const line = this.#line.flatMap((element) => this.#piecesOf(element));
+      const ids = await this.#ids(lcm);
+      const stored = await this.#stored(lcm, ids);
+      const [line, lost] = this.#expected(stored);
       const cut = (piece: string): string => piece.slice(0, 200);
       assert.deepEqual(missing(stored, line).map(cut), [], `${this.name}: not stored`);
       assert.deepEqual(this.#unsaid(stored).map(cut), [], `${this.name}: stored, but not said, or twice`);
@@ -134,8 +162,26 @@ export class Client {
       assert.equal(cut(shown[at] ?? ""), cut(line[at] ?? ""), `${this.name}: the context differs at piece ${at + 1}`);
       assert.equal(shown.length, line.length, `${this.name}: the context represents other messages`);
       for (const id of ids) await assertSound(lcm, id);
-      return missing(stored, saidBy(this.agent)).map(() => "said, taken back, and never stored");
+      const unsure = missing(stored, saidBy(this.agent)).length - lost;
+      return [
+        ...Array.from({ length: lost }, () => "piece that the agent dropped while the store was away"),
+        ...Array.from({ length: unsure }, () => "piece that the agent took back while the store was away"),
+      ];
     });
+  }
+
+  /** The pieces of the branch, but for those that are lost, and how many those are. */
+  #expected(stored: readonly string[]): readonly [readonly string[], number] {
+    const lacking = new Set(
+      missing(
+        stored,
+        this.#line.flatMap((element) => this.#piecesOf(element)),
+      ),
+    );
+    const isLost = (element: Json): boolean =>
+      this.#perhapsLost.has(element) && this.#piecesOf(element).some((piece) => lacking.has(piece));
+    const pieces = this.#line.filter((element) => !isLost(element)).flatMap((element) => this.#piecesOf(element));
+    return [pieces, this.#line.filter(isLost).flatMap((element) => this.#piecesOf(element)).length];
   }
 
   #piecesOf(element: Json): readonly string[] {
@@ -161,7 +207,7 @@ export class Client {
 const piecesIn = (message: Parameters<typeof saidIn>[0]): readonly string[] =>
   saidIn(message).filter(isTelling).map(comparable);
 
-async function assertSound(lcm: Lcm, id: Message["conversation"]): Promise<void> {
+async function assertSound(lcm: Lcm, id: ConversationId): Promise<void> {
   const findings = await lcm.inspect(id);
   const isFault = ({ severity, code }: (typeof findings)[number]): boolean =>
     severity !== "info" && !byDesign.some((known) => known === code);

@@ -137,8 +137,7 @@ interface Disturbed {
   readonly away: (seconds?: number) => void;
 }
 
-async function killConnection({ machine, ledger, away }: Disturbed): Promise<void> {
-  away();
+async function killConnection({ machine, ledger }: Disturbed): Promise<void> {
   const some = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = 'lossless-claw' AND pid <> pg_backend_pid() ORDER BY state <> 'idle' DESC, random() LIMIT 1`;
   const killed = await machine.query(some).catch(() => []); // The server is just starting.

@@ -158,11 +158,11 @@ async function act(world: ProxyWorld, client: Client): Promise<void> {
       client.rewind();
       return await turn(prose(random, 20));
     case "trim":
-      client.agent.trim();
+      await client.trim(world.url);
       return await turn(prose(random, 20));
     case "compact":
       await client
-        .compact()
+        .compact(world.url)
         .catch((error: unknown) => ledger.event("own compaction failed", String(error).slice(0, 120)));
       return await turn(prose(random, 20));
     case "give up":
@@ -185,7 +185,7 @@ async function take(
   for (let step = 0; step < stepsMax; step++) {
     const sent = await send(world, client, patienceMs);
     if (sent.why !== null) {
-      client.leave(sent);
+      await client.leave(sent, world.url);
       return sent.why;
     }
     if (!client.take(sent.answer)) return null;

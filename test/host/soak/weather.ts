@@ -111,6 +111,7 @@ export function createWeather(random: Random, ledger: Ledger, check: (asked: Ask
   let isCalm = false;
   let lastMs = performance.now();
   let completions = 0;
+  let looks = 0;
   let outage: { readonly of: Asked["kind"]; readonly trouble: TroubleName; readonly until: number } | null = null;
   let nextOutage = lastMs + random.between(20_000, 60_000);
   let children: string[] = [];
@@ -141,7 +142,7 @@ export function createWeather(random: Random, ledger: Ledger, check: (asked: Ask
     const call = nextCall(asked, random);
     if (call !== null) {
       ledger.count(`tool ${call.name}`);
-      return { kind: "answer", text: "I look.", calls: [call] };
+      return { kind: "answer", text: `I look for the ${++looks}th time.`, calls: [call] };
     }
     if (asked.session.includes(":subagent:")) children.push(asked.session);
     return { kind: "answer", text: `Noted. ${prose(random, random.between(5, 120))}` };
