@@ -39,8 +39,6 @@ export class Client {
   readonly replies: Reply[] = [];
   /** All messages of the current branch, whatever the agent has compacted. */
   #line: Json[] = [];
-  /** What the agent no longer sent when the store had not got it yet. */
-  readonly #perhapsLost = new Set<Json>();
   /** What the model said without being heard: the proxy may have stored it. */
   readonly #unheard: Answer[] = [];
   #sentAtMs = 0;
@@ -93,8 +91,8 @@ export class Client {
       if (typeof reply !== "string" && (reply.kind === "answer" || reply.kind === "drip"))
         this.#unheard.push(reply.kind === "drip" ? reply.answer : reply);
     const from = this.agent.prompts().at(-3);
-    if (answer?.status === 400 && from !== undefined && this.agent.history.length > 12)
-      await this.#dropping(url, () => this.agent.dropFront(from));
+    if (answer?.status === 400 && from !== undefined && this.agent.history.length > 12 && (await this.isStored(url)))
+      this.agent.dropFront(from);
   }
 
   /** To before one of the last prompts, as a person does. */
@@ -108,25 +106,19 @@ export class Client {
     agent.rewind(at);
   }
 
-  async compact(url: string): Promise<void> {
-    if (this.agent.history.length > 6)
-      await this.#dropping(url, async () => await this.agent.compact(this.random.pick([1, 2, 3])));
+  async compact(): Promise<void> {
+    if (this.agent.history.length > 6) await this.agent.compact(this.random.pick([1, 2, 3]));
   }
 
-  async trim(url: string): Promise<void> {
-    await this.#dropping(url, () => this.agent.trim());
-  }
-
-  /** What is not sent again, and not stored yet, may stay unstored: a proxy has no transcript to read it from. */
-  async #dropping(url: string, drop: () => void | Promise<void>): Promise<void> {
-    const before = [...this.agent.history];
-    await drop();
-    const gone = before.filter((element) => this.#line.includes(element) && !this.agent.history.includes(element));
-    if (gone.length === 0) return;
+  /** A proxy has no transcript to read later: what an agent sends no more before it is stored, it cannot store. */
+  async isStored(url: string): Promise<boolean> {
     const read = withStore({ database: url }, async (lcm) => await this.#stored(lcm, await this.#ids(lcm)));
-    const stored = new Set(await read.catch(() => [])); // The server is away.
-    const isStored = (element: Json): boolean => this.#piecesOf(element).every((piece) => stored.has(piece));
-    for (const element of gone) if (!isStored(element)) this.#perhapsLost.add(element);
+    const stored = await read.catch(() => []); // The server is away.
+    return missing(stored, this.#saidOnLine()).length === 0;
+  }
+
+  #saidOnLine(): readonly string[] {
+    return this.#line.flatMap((element) => piecesIn(wires[this.agent.options.wire].toMessage(element) ?? {}));
   }
 
   async #ids(lcm: Lcm): Promise<readonly ConversationId[]> {
@@ -149,8 +141,7 @@ export class Client {
   async assertStored(url: string): Promise<readonly string[]> {
     return await withStore({ database: url }, async (lcm) => {
       const ids = await this.#ids(lcm);
-      const stored = await this.#stored(lcm, ids);
-      const [line, lost] = this.#expected(stored);
+      const [stored, line] = [await this.#stored(lcm, ids), this.#saidOnLine()];
       const cut = (piece: string): string => piece.slice(0, 200);
       assert.deepEqual(missing(stored, line).map(cut), [], `${this.name}: not stored`);
       assert.deepEqual(this.#unsaid(stored).map(cut), [], `${this.name}: stored, but not said, or twice`);
@@ -162,30 +153,8 @@ export class Client {
       assert.equal(cut(shown[at] ?? ""), cut(line[at] ?? ""), `${this.name}: the context differs at piece ${at + 1}`);
       assert.equal(shown.length, line.length, `${this.name}: the context represents other messages`);
       for (const id of ids) await assertSound(lcm, id);
-      const unsure = missing(stored, saidBy(this.agent)).length - lost;
-      return [
-        ...Array.from({ length: lost }, () => "piece that the agent dropped while the store was away"),
-        ...Array.from({ length: unsure }, () => "piece that the agent took back while the store was away"),
-      ];
+      return missing(stored, saidBy(this.agent)).map(() => "piece taken back before it was stored");
     });
-  }
-
-  /** The pieces of the branch, but for those that are lost, and how many those are. */
-  #expected(stored: readonly string[]): readonly [readonly string[], number] {
-    const lacking = new Set(
-      missing(
-        stored,
-        this.#line.flatMap((element) => this.#piecesOf(element)),
-      ),
-    );
-    const isLost = (element: Json): boolean =>
-      this.#perhapsLost.has(element) && this.#piecesOf(element).some((piece) => lacking.has(piece));
-    const pieces = this.#line.filter((element) => !isLost(element)).flatMap((element) => this.#piecesOf(element));
-    return [pieces, this.#line.filter(isLost).flatMap((element) => this.#piecesOf(element)).length];
-  }
-
-  #piecesOf(element: Json): readonly string[] {
-    return piecesIn(wires[this.agent.options.wire].toMessage(element) ?? {});
   }
 
   async #pieces(lcm: Lcm, lists: readonly Promise<readonly Message[]>[]): Promise<readonly string[]> {

@@ -90,10 +90,11 @@ export async function startPiHost({ url, ledger, randomOf, wasAway }: CompanionG
   };
 }
 
-/** Pi says nothing of a session in its requests, and asks for summaries without tools. */
+/** Pi says nothing of a session in its requests. It has no tools when it compacts without us, and waits for that. */
 function asTurn(asked: Asked): Asked {
-  const kind = asked.tools.length > 0 ? "turn" : "completion";
-  return { ...asked, kind, session: kind === "turn" ? `pi:${speakerIn(asked.prompt)}` : "" };
+  if (asked.tools.length > 0) return { ...asked, kind: "turn", session: `pi:${speakerIn(asked.prompt)}` };
+  const isOurs = asked.system.startsWith("You keep the memory of a conversation");
+  return isOurs ? { ...asked, kind: "completion" } : { ...asked, kind: "turn", session: "pi:", prompt: "" };
 }
 
 async function startSession(

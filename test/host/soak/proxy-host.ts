@@ -158,12 +158,13 @@ async function act(world: ProxyWorld, client: Client): Promise<void> {
       client.rewind();
       return await turn(prose(random, 20));
     case "trim":
-      await client.trim(world.url);
+      if (await client.isStored(world.url)) client.agent.trim();
       return await turn(prose(random, 20));
     case "compact":
-      await client
-        .compact(world.url)
-        .catch((error: unknown) => ledger.event("own compaction failed", String(error).slice(0, 120)));
+      if (await client.isStored(world.url))
+        await client
+          .compact()
+          .catch((error: unknown) => ledger.event("own compaction failed", String(error).slice(0, 120)));
       return await turn(prose(random, 20));
     case "give up":
       return await turn(`${prose(random, 30)}${wanted}`, random.between(50, 2_000));
