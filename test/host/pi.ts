@@ -95,7 +95,7 @@ export interface RunningPi {
   /** Sends a prompt and waits for the end of the turn. */
   say(text: string, more?: object): Promise<void>;
   /** Sends any command of the rpc protocol; returns its response. */
-  ask(command: object): Promise<Json>;
+  ask(command: object, waitMs?: number): Promise<Json>;
   /** Everything that Pi has printed so far. */
   readonly events: readonly Json[];
   /** Waits for an event that comes, or has come, after `from` others. */
@@ -125,12 +125,17 @@ export async function startPi({ env, work }: PiHome, words: readonly string[] = 
   child.stderr.setEncoding("utf8").on("data", (text) => (errors += text));
   stdin.on("error", () => undefined); // It was killed.
   createInterface({ input: child.stdout }).on("line", (line) => events.push(JSON.parse(line)));
-  const find = async (isWanted: (event: Json) => boolean, from: number, what: string): Promise<Json> => {
+  const find = async (
+    isWanted: (event: Json) => boolean,
+    from: number,
+    what: string,
+    waitMs = patienceMs,
+  ): Promise<Json> => {
     const startedMs = performance.now();
     for (let at = from; ;) {
       for (; at < events.length; at++) if (isWanted(events[at])) return events[at];
       const isOver = child.exitCode !== null || child.signalCode !== null;
-      if (isOver || performance.now() - startedMs > patienceMs)
+      if (isOver || performance.now() - startedMs > waitMs)
         throw new Error(`no ${what} from Pi, which ${isOver ? "has ended" : "is silent"}\n${errors}`);
       await sleep(5);
     }
@@ -139,10 +144,10 @@ export async function startPi({ env, work }: PiHome, words: readonly string[] = 
   const pi: RunningPi = {
     events,
     event: async (type, from = 0) => await find((event) => event.type === type, from, type),
-    async ask(command) {
+    async ask(command, waitMs) {
       const [id, from] = [`r${++asked}`, events.length];
       stdin.write(`${JSON.stringify({ id, ...command })}\n`);
-      return await find((event) => event.type === "response" && event.id === id, from, "response");
+      return await find((event) => event.type === "response" && event.id === id, from, "response", waitMs);
     },
     async say(text, more = {}) {
       const from = events.length;

@@ -35,6 +35,8 @@ export class Client {
   readonly agent: ScriptedAgent;
   readonly random: Random;
   turn = 0;
+  /** Pieces that it took back before they were stored. */
+  takenBack = 0;
   /** What the model has replied to the current request. */
   readonly replies: Reply[] = [];
   /** All messages of the current branch, whatever the agent has compacted. */
@@ -47,6 +49,14 @@ export class Client {
     this.name = name;
     this.random = random;
     this.agent = new ScriptedAgent({ base: () => base, wire, sessionId: `soak-${name}` });
+  }
+
+  /** The end of what it sends, to see what went wrong. */
+  outline(): string {
+    return this.agent.history
+      .slice(-12)
+      .map((element) => `  ${JSON.stringify(element).slice(0, 160)}`)
+      .join("\n");
   }
 
   /** How long the current request has taken so far. */
@@ -134,12 +144,9 @@ export class Client {
     );
   }
 
-  /**
-   * Asserts that the store has what is on the branch, once and in order, and nothing that nobody said. Returns what is
-   * not stored of what the agent took back: the proxy may have been killed before it could.
-   */
-  async assertStored(url: string): Promise<readonly string[]> {
-    return await withStore({ database: url }, async (lcm) => {
+  /** Asserts that the store has what is on the branch, once and in order, and nothing that nobody said. */
+  async assertStored(url: string): Promise<void> {
+    await withStore({ database: url }, async (lcm) => {
       const ids = await this.#ids(lcm);
       const [stored, line] = [await this.#stored(lcm, ids), this.#saidOnLine()];
       const cut = (piece: string): string => piece.slice(0, 200);
@@ -153,7 +160,7 @@ export class Client {
       assert.equal(cut(shown[at] ?? ""), cut(line[at] ?? ""), `${this.name}: the context differs at piece ${at + 1}`);
       assert.equal(shown.length, line.length, `${this.name}: the context represents other messages`);
       for (const id of ids) await assertSound(lcm, id);
-      return missing(stored, saidBy(this.agent)).map(() => "piece taken back before it was stored");
+      this.takenBack = missing(stored, saidBy(this.agent)).length;
     });
   }
 

@@ -38,7 +38,8 @@ export function checkPrompt(asked: Asked, rules: PromptRules): number {
     try {
       assertion();
     } catch (error) {
-      ledger.broken(what, error instanceof Error ? `${asked.session} (${asked.format}): ${error.message}` : error);
+      const why = error instanceof Error ? error.message : String(error);
+      ledger.broken(what, `${asked.session} (${asked.format}): ${why}\n${outlineOf(asked)}`);
     }
   };
   check("guarantee 13: a valid array", () => assertAccepted(asked));
@@ -47,9 +48,18 @@ export function checkPrompt(asked: Asked, rules: PromptRules): number {
   checkOrder(asked, rules);
   const live = [...asked.prompt.matchAll(marks)].at(-1);
   if (live === undefined) ledger.count("request with words of the host's own last");
-  else check("guarantee 14: the live turn once and last", () => assertLiveOnce(asked, live[0]));
+  else check("guarantee 14: the live turn once and last", () => assertLiveOnce(unfolded(asked), live[0]));
   return tokens;
 }
+
+/** The newest messages of a prompt, to see what is wrong with it. */
+export const outlineOf = ({ messages }: Asked): string =>
+  messages
+    .slice(-20)
+    .map(
+      ({ role, text, calls }) => `  ${role}: ${JSON.stringify(text.slice(0, 120))} ${calls.map(({ id }) => id).join()}`,
+    )
+    .join("\n");
 
 function assertAccepted(asked: Asked): void {
   if (asked.format === "responses") assert.deepEqual(violationsIn("responses", asked.body), []);
@@ -87,6 +97,12 @@ function checkOrder(asked: Asked, { ledger, turnsOf }: PromptRules): void {
     `${asked.session}: ${said.join(" ")}; the host has ${held.join(" ")}`,
   );
 }
+
+/** In a long turn the question may be folded, too: it is then in a summary, and repeated behind it. */
+const unfolded = (asked: Asked): Asked => ({
+  ...asked,
+  messages: asked.messages.map((message) => ({ ...message, text: withoutSummaries(message.text) })),
+});
 
 /** Without ours, and without those of a host that had to compact by itself. */
 const withoutSummaries = (text: string): string =>

@@ -16,7 +16,7 @@ import { answered, eventually, type Companion } from "./companion.ts";
 import type { Gate } from "./gate.ts";
 import { spreadOf, type Ledger } from "./ledger.ts";
 import type { CompanionGround } from "./pi-host.ts";
-import { checkPrompt, speakerIn } from "./prompts.ts";
+import { checkPrompt, outlineOf, speakerIn } from "./prompts.ts";
 import { asVariables, contextWindow } from "./settings.ts";
 import { cjk, createWeather, prose, wish, type Weather } from "./weather.ts";
 
@@ -67,7 +67,10 @@ export async function startProxyHost(given: CompanionGround): Promise<Companion>
     async check() {
       for (const client of clients) await check(world, client);
     },
-    figures: () => ({ "ms until the model has a request": spreadOf(world.delays) }),
+    figures: () => ({
+      "ms until the model has a request": spreadOf(world.delays),
+      "pieces that an agent took back before they were stored": clients.reduce((sum, each) => sum + each.takenBack, 0),
+    }),
     forget: () => server.forget(),
     async close() {
       await proxy.stop();
@@ -78,11 +81,13 @@ export async function startProxyHost(given: CompanionGround): Promise<Companion>
 
 // ── The model behind the proxy ───────────────────────────────────────────────────────────────────────────────────────
 
-function serveModel({ weather, clients, delays }: ProxyWorld, server: ModelServer): void {
+function serveModel({ ledger, weather, clients, delays }: ProxyWorld, server: ModelServer): void {
   server.script(async (asked) => {
     const turn = asTurn(asked);
     const client = clients.find(({ name }) => turn.session === `proxy:${name}`);
     if (client !== undefined) delays.push(client.reached(asked.atMs));
+    else if (turn.kind === "turn" && !isOwnCompaction(turn.prompt))
+      ledger.broken("guarantee 14: an agent's own words are last", outlineOf(asked));
     const reply = await weather.reply(turn);
     // As a real provider does, whether it was our mistake or not.
     const isTooLong = estimateTokens(JSON.stringify(asked.body)) > contextWindow;
@@ -97,11 +102,12 @@ function asTurn(asked: Asked): Asked {
   const at = asked.messages.findLastIndex(({ role }) => role === "user");
   const prompt = asked.messages[at]?.text ?? "";
   const results = asked.messages.slice(at + 1).flatMap(({ role, text }) => (role === "tool" ? [text] : []));
-  const isOwnCompaction = prompt.includes("CRITICAL: Respond with TEXT ONLY");
-  if (asked.tools.length === 0 && !isOwnCompaction) return { ...asked, kind: "completion" };
-  const session = `proxy:${isOwnCompaction ? "" : speakerIn(prompt)}`;
+  if (asked.tools.length === 0 && !isOwnCompaction(prompt)) return { ...asked, kind: "completion" };
+  const session = `proxy:${isOwnCompaction(prompt) ? "" : speakerIn(prompt)}`;
   return { ...asked, kind: "turn", session, prompt, results };
 }
+
+const isOwnCompaction = (prompt: string): boolean => prompt.includes("CRITICAL: Respond with TEXT ONLY");
 
 function signed(reply: Reply): Reply {
   if (typeof reply === "string") return { kind: "answer", text: reply };
@@ -200,7 +206,8 @@ async function send(world: ProxyWorld, client: Client, patienceMs: number): Prom
   const sent = await client.send(patienceMs);
   const isKilled = killsBefore % 2 === 1 || world.kills !== killsBefore;
   const fault = isKilled || (sent.hasGivenUp && patienceMs < usualPatienceMs) ? null : faultIn(sent);
-  if (fault !== null) ledger.broken("guarantee 38: the agent gets what the model said", `${client.name}: ${fault}`);
+  if (fault !== null)
+    ledger.broken("guarantee 38: the agent gets what the model said", `${client.name}: ${fault}\n${client.outline()}`);
   if (isKilled && sent.why !== null) ledger.event("turn in which the proxy was killed", client.name);
   return sent;
 }
@@ -236,9 +243,7 @@ async function check(world: ProxyWorld, client: Client): Promise<void> {
   const { ledger, url } = world;
   await answered(ledger, client.name, async () => await take(world, client, "still there?"));
   try {
-    await eventually(async () => {
-      for (const lost of await client.assertStored(url)) ledger.count(lost);
-    });
+    await eventually(async () => await client.assertStored(url));
     ledger.count("transcript compared");
   } catch (error) {
     ledger.broken("guarantees 1 to 7: the store has the transcript", error);
