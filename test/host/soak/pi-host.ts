@@ -12,7 +12,7 @@ import { answered, eventually, type Companion } from "./companion.ts";
 import type { Gate } from "./gate.ts";
 import type { Ledger } from "./ledger.ts";
 import { byDesign } from "./neighbour.ts";
-import { checkPrompt, speakerIn, turnMark, turnsOnPath } from "./prompts.ts";
+import { checkPrompt, speakerIn, turnMark, turnsOnPath, unfolded } from "./prompts.ts";
 import { asVariables, contextWindow } from "./settings.ts";
 import { cjk, createWeather, prose, putFiles, wish, type Weather } from "./weather.ts";
 
@@ -95,7 +95,10 @@ export async function startPiHost({ url, ledger, randomOf, wasAway }: CompanionG
 
 /** Pi says nothing of a session in its requests. It has no tools when it compacts without us, and waits for that. */
 function asTurn(asked: Asked): Asked {
-  if (asked.tools.length > 0) return { ...asked, kind: "turn", session: `pi:${speakerIn(asked.prompt)}` };
+  if (asked.tools.length > 0) {
+    const prompt = unfolded(asked).messages.findLast(({ role }) => role === "user")?.text ?? "";
+    return { ...asked, kind: "turn", session: `pi:${speakerIn(prompt)}`, prompt };
+  }
   const isOurs = asked.system.startsWith("You keep the memory of a conversation");
   return isOurs ? { ...asked, kind: "completion" } : { ...asked, kind: "turn", session: "pi:", prompt: "" };
 }

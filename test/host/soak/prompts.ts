@@ -98,10 +98,16 @@ function checkOrder(asked: Asked, { ledger, turnsOf }: PromptRules): void {
   );
 }
 
-/** In a long turn the question may be folded, too: it is then in a summary, and repeated behind it. */
-const unfolded = (asked: Asked): Asked => ({
+/**
+ * Without summaries. In a long turn the question may be folded, too: it is then in a summary, and repeated behind it; and
+ * a summary of what came next may follow it.
+ */
+export const unfolded = (asked: Asked): Asked => ({
   ...asked,
-  messages: asked.messages.map((message) => ({ ...message, text: withoutSummaries(message.text) })),
+  messages: asked.messages.flatMap((message) => {
+    const text = withoutSummaries(message.text);
+    return text.trim() === "" && text !== message.text ? [] : [{ ...message, text }];
+  }),
 });
 
 /** Without ours, and without those of a host that had to compact by itself. */

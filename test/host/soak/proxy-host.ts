@@ -16,7 +16,7 @@ import { answered, eventually, type Companion } from "./companion.ts";
 import type { Gate } from "./gate.ts";
 import { spreadOf, type Ledger } from "./ledger.ts";
 import type { CompanionGround } from "./pi-host.ts";
-import { checkPrompt, outlineOf, speakerIn } from "./prompts.ts";
+import { checkPrompt, outlineOf, speakerIn, unfolded } from "./prompts.ts";
 import { asVariables, contextWindow } from "./settings.ts";
 import { cjk, createWeather, prose, wish, type Weather } from "./weather.ts";
 
@@ -99,9 +99,10 @@ function serveModel({ ledger, weather, clients, delays }: ProxyWorld, server: Mo
 
 /** What asks for a summary of the agent's own is a turn of nobody; ours has no tools. */
 function asTurn(asked: Asked): Asked {
-  const at = asked.messages.findLastIndex(({ role }) => role === "user");
-  const prompt = asked.messages[at]?.text ?? "";
-  const results = asked.messages.slice(at + 1).flatMap(({ role, text }) => (role === "tool" ? [text] : []));
+  const { messages } = unfolded(asked);
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const prompt = messages[at]?.text ?? "";
+  const results = messages.slice(at + 1).flatMap(({ role, text }) => (role === "tool" ? [text] : []));
   if (asked.tools.length === 0 && !isOwnCompaction(prompt)) return { ...asked, kind: "completion" };
   const session = `proxy:${isOwnCompaction(prompt) ? "" : speakerIn(prompt)}`;
   return { ...asked, kind: "turn", session, prompt, results };
