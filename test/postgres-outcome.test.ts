@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { LcmError } from "../src/core/base/errors.ts";
 import type { Store } from "../src/core/model/store.ts";
 import { readAddress } from "../src/store/postgres/address.ts";
-import { settle, type Mark } from "../src/store/postgres/outcome.ts";
+import { numberStatement, settle, type Mark } from "../src/store/postgres/outcome.ts";
 import { openPool } from "../src/store/postgres/pool.ts";
 import { createRunner } from "../src/store/postgres/runner.ts";
 import { openPostgres } from "../src/store/postgres/store.ts";
@@ -131,24 +131,35 @@ describe("how a transaction ended", () => {
     const pool = await openPool(readAddress(machine.url), 1);
     const client = await pool.connect();
     await client.query("BEGIN");
-    const { rows } = await client.query(
-      "SELECT pg_current_xact_id()::text AS t, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS l",
-    );
+    const { rows } = await client.query(numberStatement);
     await client.query(end);
     client.release();
     await pool.end();
-    return { transaction: String(rows[0]?.["t"]), timeline: String(rows[0]?.["l"]) };
+    const { transaction, timeline, recovery } = rows[0] ?? {};
+    return { transaction: String(transaction), timeline: String(timeline), recovery: String(recovery) };
   };
 
-  it("is known on the server that ran it, after a crash too", async () => {
+  it("is known on the server that ran it, after a restart too", async () => {
     const marks = [await markOn("COMMIT"), await markOn("ROLLBACK")];
     const pool = await openPool(readAddress(machine.url), 1);
     const ended = async (): Promise<unknown> =>
       await Promise.all(marks.map(async (mark) => await settle(pool, mark, 60_000)));
     assert.deepEqual(await ended(), ["committed", "aborted"]);
-    await machine.crash();
+    await machine.stop();
     await machine.start();
     assert.deepEqual(await ended(), ["committed", "aborted"]);
+    await pool.end();
+  });
+
+  it("is not taken from another transaction that got its number after a crash", async () => {
+    const mark = await markOn("ROLLBACK");
+    await machine.crash();
+    await machine.start();
+    const pool = await openPool(readAddress(machine.url), 1);
+    assert.equal(await settle(pool, mark, 60_000), "aborted", "its number has not been given again");
+    for (let last = 0n; last < BigInt(mark.transaction);)
+      last = BigInt(String((await machine.query("SELECT pg_current_xact_id()::text AS t"))[0]?.["t"]));
+    assert.equal(await settle(pool, mark, 60_000), "unknown", "another one has it, and was committed");
     await pool.end();
   });
 

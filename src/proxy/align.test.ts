@@ -58,6 +58,14 @@ describe("aligning a request with what is stored", () => {
     assert.equal(aligned("u1 a1 u2 a2 u3 a3", "u2", 0), "folded by the host: u2 behind 6");
   });
 
+  it("guarantee 2: prompts that nobody had answered, kept behind such a summary", () => {
+    assert.equal(aligned("u1 a1 u2 u3", "u2 u3 u4", 0, 4), "folded by the host: u4 behind 4");
+    assert.equal(aligned("u1 a1 u2 u3", "u3 u4", 0, 4), "folded by the host: u4 behind 4");
+    assert.equal(aligned("u1 a1 u2 u3", "u4", 0, 4), "folded by the host: u4 behind 4");
+    // The proxy was restarted meanwhile.
+    assert.equal(aligned("u1 a1 u2 u3", "u3 u4", 0), "folded by the host: u4 behind 4");
+  });
+
   it("the first words again behind such a summary", () => {
     assert.equal(aligned("ugo a1 u2 a2", "ugo", 0, 4), "folded by the host: ugo behind 4");
     assert.equal(aligned("ugo a1 u2 a2", "ugo", 0), "folded by the host: ugo behind 4");

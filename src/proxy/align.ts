@@ -55,7 +55,7 @@ export function align(path: readonly string[], request: RequestPieces): Alignmen
       : { kind: "new start", places, from: 0, parent: 0 };
   }
   if (afterSummary !== null && lastKnown < afterSummary) {
-    const since = request.summarisedAt ?? lastPromptAgain(path, pieces.slice(afterSummary));
+    const since = sinceSummary(path, pieces.slice(afterSummary), request.summarisedAt);
     if (since !== null) return alignSince(path, { pieces, afterSummary }, places, since);
   }
   const from = Math.max(lastKnown + 1, afterSummary ?? 0);
@@ -74,11 +74,15 @@ function keptAnswers(path: readonly string[], places: Int32Array): number {
 /** One answer such as "Done." may be in any session. */
 const keptMin = 2;
 
-/** Where the last prompt of the path begins, if that is what is said; null if it is not. For a proxy that was restarted. */
-function lastPromptAgain(path: readonly string[], said: readonly string[]): number | null {
-  const end = path.findLastIndex((piece) => !isAnswer(piece)) + 1;
+/**
+ * Where on the path goes on what is said behind a summary; null if unknown. If the host asked for it before the model had
+ * answered, it says again what was left unanswered.
+ */
+function sinceSummary(path: readonly string[], said: readonly string[], summarisedAt: number | null): number | null {
+  const end = summarisedAt ?? path.findLastIndex((piece) => !isAnswer(piece)) + 1;
   const begin = path.slice(0, end).findLastIndex(isAnswer) + 1;
-  return end > begin && path.slice(begin, end).every((piece, nth) => piece === said[nth]) ? begin : null;
+  for (let at = begin; at < end; at++) if (path.slice(at, end).every((piece, nth) => piece === said[nth])) return at;
+  return summarisedAt; // Null for a proxy that was restarted.
 }
 
 /** Behind a summary that kept nothing, the conversation goes on where the host asked for it. */

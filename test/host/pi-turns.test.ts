@@ -12,12 +12,13 @@ import {
   assertStored,
   createPiHome,
   printPi,
+  putHelper,
   startPi,
   transcriptFiles,
   transcriptsOf,
-  withStore,
   type PiHome,
 } from "./pi.ts";
+import { withStore } from "./stored.ts";
 
 const server = await startModelServer();
 after(async () => await server.close());
@@ -41,29 +42,9 @@ beforeEach(() => {
 
 const filler = (words: number): string => Array.from({ length: words }, (_, at) => `pebble${at}`).join(" ");
 
-/** An extension that does what a person or another extension does: goes back, edits the context, says something. */
-const helper = `
-export default function (pi) {
-  let edit = null;
-  pi.on("turn_end", async () => { const entries = edit === null ? [] : [edit]; edit = null; return { entries }; });
-  pi.registerCommand("go", { description: "", async handler(words, ctx) {
-    const [target, how] = words.split(" ");
-    await ctx.navigateTree(target, { summarize: how === "summarize" });
-  } });
-  pi.registerCommand("edit", { description: "", async handler(words) {
-    const [targetId, content] = words.split(" ");
-    edit = { type: "context_edit", targetId, replacement: content === undefined ? null : { content } };
-  } });
-  pi.registerCommand("inject", { description: "", async handler(words) {
-    pi.sendMessage({ customType: "test", content: words, display: true });
-  } });
-}`;
-
 function withHelper(name: string, options: Parameters<typeof createPiHome>[2] = {}) {
   const home = createPiHome(makeScratch(name), server, options);
-  const file = join(home.folder, "helper.js");
-  writeFileSync(file, helper);
-  return { home, words: ["-e", file] };
+  return { home, words: putHelper(home) };
 }
 
 const idOf = (home: PiHome, text: string): string => {

@@ -13,14 +13,18 @@ import { startStrictProvider, type StrictProvider } from "../support/strict-prov
 import { hostNode, hostPath } from "./install.ts";
 import { pluginFolder } from "./plugin.ts";
 
-export interface ProxyProcess {
-  readonly provider: StrictProvider;
+export interface RunningProxy {
   /** The model's base URL at the proxy; it stays the same. */
   readonly base: string;
   /** Kills it without warning, and starts another one. */
   replace(): Promise<void>;
   /** Ends it as a person does, and waits until it has. */
   stop(): Promise<void>;
+  readonly kill: () => Promise<void>;
+}
+
+export interface ProxyProcess extends Omit<RunningProxy, "kill"> {
+  readonly provider: StrictProvider;
   /** Reads and writes the database beside the proxy, as other processes of ours do. */
   withLcm<T>(use: (lcm: Lcm) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -30,18 +34,40 @@ export interface ProxyProcess {
 export async function startProxyProcess(tokens: number | null): Promise<ProxyProcess> {
   const provider = await startStrictProvider();
   const database = join(makeScratch("proxy-process"), "lcm.db");
-  const port = await freePort();
-  const words = ["proxy", "--db", database, "--port", `${port}`, "--upstream", `model=${provider.url}`];
-  const env = {
-    PATH: hostPath,
-    TZ: process.env["TZ"],
-    LCM_PROXY_TOKENS: `${tokens ?? 90_000}`,
+  const words = ["--db", database, ...(tokens === null ? ["--store-only"] : [])];
+  const { kill, ...proxy } = await runProxy(provider.url, words, { LCM_PROXY_TOKENS: `${tokens ?? 90_000}` });
+  return {
+    provider,
+    ...proxy,
+    async withLcm(use) {
+      const lcm = createLcm({ store: await openSqlite({ path: database }), clock: { now: systemNow } });
+      try {
+        return await use(lcm);
+      } finally {
+        await lcm.close();
+      }
+    },
+    async close() {
+      await kill();
+      await provider.close();
+    },
   };
+}
+
+/** `lcm proxy` with these words and variables, before this provider. */
+export async function runProxy(
+  upstream: string,
+  words: readonly string[],
+  variables: Readonly<Record<string, string>>,
+): Promise<RunningProxy> {
+  const port = await freePort();
+  const all = ["proxy", ...words, "--port", `${port}`, "--upstream", `model=${upstream}`];
+  const env = { PATH: hostPath, TZ: process.env["TZ"], ...variables };
   let [child, base] = await start();
 
   async function start(): Promise<[ChildProcess, string]> {
-    const all = [join(pluginFolder(), "bin", "lcm.js"), ...words, ...(tokens === null ? ["--store-only"] : [])];
-    const started = spawn(hostNode, all, { env, stdio: ["ignore", "pipe", "inherit"] });
+    const command = [join(pluginFolder(), "bin", "lcm.js"), ...all];
+    const started = spawn(hostNode, command, { env, stdio: ["ignore", "pipe", "inherit"] });
     for await (const line of createInterface({ input: started.stdout })) {
       const [, url] = /^(http:\S+\/model)\s/.exec(line) ?? [];
       if (url !== undefined) return [started, url];
@@ -56,7 +82,6 @@ export async function startProxyProcess(tokens: number | null): Promise<ProxyPro
   };
   process.once("exit", () => child.kill("SIGKILL"));
   return {
-    provider,
     base,
     async replace() {
       await end("SIGKILL");
@@ -65,17 +90,6 @@ export async function startProxyProcess(tokens: number | null): Promise<ProxyPro
       assert.equal(base, before, "agents must find it again");
     },
     stop: async () => await end("SIGTERM"),
-    async withLcm(use) {
-      const lcm = createLcm({ store: await openSqlite({ path: database }), clock: { now: systemNow } });
-      try {
-        return await use(lcm);
-      } finally {
-        await lcm.close();
-      }
-    },
-    async close() {
-      await end("SIGKILL");
-      await provider.close();
-    },
+    kill: async () => await end("SIGKILL"),
   };
 }

@@ -238,7 +238,7 @@ function piecesIn(format: RowFormat, rows: readonly Json[]): readonly string[] {
 }
 
 /** What one list has and the other lacks. */
-function missing(from: readonly string[], of: readonly string[]): readonly string[] {
+export function missing(from: readonly string[], of: readonly string[]): readonly string[] {
   const left = [...from];
   return of.filter((piece) => {
     const at = left.indexOf(piece);

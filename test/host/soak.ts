@@ -1,15 +1,15 @@
 /**
- * Runs the real gateway with our plugin under stress for an hour: `npm run soak [-- [--json FILE] [minutes] [seed]]`.
+ * Runs the real gateway with our plugin under stress: `npm run soak [-- [--postgres] [--json FILE] [minutes] [seed]]`.
  * The model misbehaves, a second process uses the same database, the gateway is stopped and killed every few minutes,
  * and several sessions talk all the time. Each request to the model is checked; every few minutes everything pauses,
- * and the store is compared with the host's own transcripts. See docs/soak.md.
+ * and the store is compared with the host's own transcripts. `--postgres` puts the database on a server that fails, too;
+ * the real Pi and agents behind the proxy then use it at the same time. See docs/soak.md.
  */
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom } from "../support/random.ts";
 import type { Random } from "../support/random.ts";
@@ -17,40 +17,28 @@ import { makeScratch } from "../support/scratch.ts";
 import { models, startGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";
+import type { ModelServer } from "./model-server.ts";
 import { recordedPlugin } from "./plugin.ts";
+import { answered, eventually, ledgerOf } from "./soak/companion.ts";
+import type { Companion } from "./soak/companion.ts";
+import { createGate } from "./soak/gate.ts";
+import type { Gate } from "./soak/gate.ts";
+import { createFileGround, startServerGround } from "./soak/ground.ts";
+import type { Ground } from "./soak/ground.ts";
 import { createLedger } from "./soak/ledger.ts";
 import type { Ledger } from "./soak/ledger.ts";
 import { byDesign, faultsIn, importedSession, startNeighbour } from "./soak/neighbour.ts";
 import type { Neighbour } from "./soak/neighbour.ts";
+import { startPiHost } from "./soak/pi-host.ts";
+import { checkPrompt, turnMark, turnsOnPath } from "./soak/prompts.ts";
+import { startProxyHost } from "./soak/proxy-host.ts";
 import { readEngine, reportOf } from "./soak/report.ts";
 import type { Sample } from "./soak/report.ts";
-import { createWeather, prose, turnMark, wish } from "./soak/weather.ts";
+import { asVariables, contextWindow, settings } from "./soak/settings.ts";
+import { say, watch } from "./soak/watch.ts";
+import { cjk, createWeather, prose, putFiles, wish } from "./soak/weather.ts";
 import type { Weather } from "./soak/weather.ts";
-import { assertStored, hasStore, withStore } from "./stored.ts";
-
-const contextWindow = 64_000;
-/** Small, so that an hour folds as much as months would; the ceiling is reached now and then. */
-const settings = {
-  freshTailCount: 6,
-  leafChunkTokens: 1_500,
-  leafTargetTokens: 200,
-  condensedTargetTokens: 300,
-  leafMinFanout: 4,
-  condensedMinFanout: 3,
-  incrementalMaxDepth: 1,
-  contextThreshold: 0.6,
-  largeFileTokenThreshold: 6_000,
-  newSessionRetainDepth: 1,
-  summaryTimeoutSeconds: 5,
-  spendCeilingCalls: 40,
-  spendWindowMinutes: 5,
-};
-const asVariables = Object.fromEntries(
-  Object.entries(settings).map(([key, value]) => [
-    `LCM_${key.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
-    String(value),
-  ]),
-);
+import { assertStored, withStore } from "./stored.ts";
 
 /** Left out of the record of engine calls. */
 const longArguments =
@@ -79,55 +67,89 @@ const speakers: readonly Speaker[] = [
 /** A red dot; the picture does not matter here. */
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
-const cjk = "東京の港では毎朝、船が荷物を下ろしている。北京的图书馆藏书很多。서울의 아침은 조용하다. ";
 const tools = ["lcm_grep", "lcm_grep", "lcm_describe", "lcm_recent", "lcm_expand_query", "read", "exec"];
-
-/** Lets many through while open; closing waits for those inside. */
-function createGate() {
-  let closed: PromiseWithResolvers<void> | null = null;
-  const inside = new Set<Promise<void>>();
-  return {
-    async pass(work: () => Promise<void>): Promise<void> {
-      const mine = closed === null ? work() : closed.promise.then(work);
-      inside.add(mine);
-      await mine.finally(() => inside.delete(mine));
-    },
-    async close(): Promise<void> {
-      closed ??= Promise.withResolvers<void>();
-      await Promise.allSettled(inside);
-    },
-    open(): void {
-      closed?.resolve();
-      closed = null;
-    },
-  };
-}
 
 interface World {
   readonly gateway: Gateway;
   readonly ledger: Ledger;
   readonly weather: Weather;
   readonly neighbour: Neighbour;
-  readonly gate: ReturnType<typeof createGate>;
+  readonly ground: Ground;
+  /** Pi and agents behind the proxy, if the database is on a server. */
+  readonly companions: readonly Companion[];
+  readonly gate: Gate;
   /** Whether a gateway accepts messages. */
   isUp: boolean;
   /** The next turn of a speaker. */
   readonly turns: Map<string, number>;
 }
 
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  /** Whether the database is on a server, which Pi and the proxy use, too. */
+  readonly isOnServer: boolean;
+}
+
 /** Whether no promise was broken. */
-export async function soak(minutes: number, seed: number): Promise<boolean> {
+export async function soak({ minutes, seed, isOnServer }: SoakOptions): Promise<boolean> {
   const began = performance.now();
   const ledger = createLedger();
+  const randomOf = (part: number): Random => createRandom(seed * 100 + part);
   const server = await startModelServer();
-  const weather = createWeather(createRandom(seed * 100), ledger, contextWindow, (key) => gateway.transcript(key));
+  const ground: Ground = isOnServer
+    ? await startServerGround(randomOf(3), ledger, minutes)
+    : createFileGround(() => gateway.database, ledger);
+  const turnsOf = (key: string, name: string): readonly number[] => turnsOnPath(gateway.transcript(key), name);
+  const rules = { ledger, contextWindow, turnsOf, isAlone: ground.wasAway };
+  const weather = createWeather(randomOf(0), ledger, (asked) => checkPrompt(asked, rules));
   server.script(weather.reply);
   const recorded = recordedPlugin(makeScratch("soak"), settings, {}, longArguments);
+  const gateway = await startSoaked(server, recorded.plugins, ground);
+  furnish(gateway);
+  const neighbour = await startNeighbour({ gateway, ground, random: randomOf(1), ledger, settings: asVariables });
+  const companions = ground.url === null ? [] : await startCompanions(ground, ground.url, ledger, randomOf);
+  const turns = new Map<string, number>();
+  const gate = createGate();
+  const world: World = { gateway, ledger, weather, neighbour, ground, companions, gate, isUp: true, turns };
+  const until = performance.now() + minutes * 60_000;
+  const over = new AbortController();
+  say(`seed ${seed}: ${minutes} minutes, after ${Math.round((performance.now() - began) / 1000)} s of start-up`);
+
+  const samples: Sample[] = [];
+  const said = (): number => [...turns.values()].reduce((sum, each) => sum + each, 0);
+  const hosts = [{ name: "openclaw", weather, turns: said, forget: () => server.forget() }, ...companions];
+  const working = [
+    watch({ gateway, ground, ledger, hosts }, samples, over.signal),
+    ground.disturb(gate, over.signal),
+    ...companions.map(async (companion) => await companion.live(gate, over.signal)),
+    ...speakers.map(async (speaker, at) => await talk(world, speaker, randomOf(10 + at), over.signal)),
+  ];
+  await trouble(world, randomOf(2), until, minutes);
+  over.abort();
+  gate.open();
+  await Promise.all(working);
+  await neighbour.close();
+  await gateway.stop();
+  for (const companion of companions) await companion.close();
+  await checkEnd(world);
+  const engine = readEngine(recorded.calls(), ledger);
+  const given = { seed, minutes, settings, contextWindow, ledger, weather, samples, engine, gateway, companions };
+  const report = reportOf(given);
+  writeFileSync(join(tmpdir(), "soak.json"), `${JSON.stringify(report.json, null, 2)}\n`);
+  process.stdout.write(report.text);
+  await server.close();
+  await ground.close();
+  return ledger.faults.length === 0;
+}
+
+async function startSoaked(server: ModelServer, plugins: object, ground: Ground): Promise<Gateway> {
   const { openai, anthropic } = models;
-  const gateway = await startGateway({
+  return await startGateway({
     server,
-    plugins: recorded.plugins,
+    plugins,
     contextWindow,
+    ...(ground.url === null ? {} : { database: ground.url }),
     config: {
       agents: {
         defaults: {
@@ -140,49 +162,24 @@ export async function soak(minutes: number, seed: number): Promise<boolean> {
       tools: { toolSearch: false },
     },
   });
-  furnish(gateway);
-  const neighbour = await startNeighbour({
-    gateway,
-    random: createRandom(seed * 100 + 1),
-    ledger,
-    settings: asVariables,
-  });
-  const world: World = { gateway, ledger, weather, neighbour, gate: createGate(), isUp: true, turns: new Map() };
-  const until = performance.now() + minutes * 60_000;
-  const over = new AbortController();
-  say(`seed ${seed}: ${minutes} minutes, after ${Math.round((performance.now() - began) / 1000)} s of start-up`);
-
-  const samples: Sample[] = [];
-  const watching = watch(world, samples, over.signal, () => server.forget());
-  const talking = speakers.map(
-    async (speaker, at) => await talk(world, speaker, createRandom(seed * 100 + 10 + at), over.signal),
-  );
-  await trouble(world, createRandom(seed * 100 + 2), until, minutes);
-  over.abort();
-  world.gate.open();
-  await Promise.all([...talking, watching]);
-  await neighbour.close();
-  await gateway.stop();
-  await checkFile(world);
-  const engine = readEngine(recorded.calls(), ledger);
-  const report = reportOf({ seed, minutes, settings, contextWindow, ledger, weather, samples, engine, gateway });
-  writeFileSync(join(tmpdir(), "soak.json"), `${JSON.stringify(report.json, null, 2)}\n`);
-  process.stdout.write(report.text);
-  await server.close();
-  return ledger.faults.length === 0;
 }
 
-const say = (line: string): void => void process.stdout.write(`soak: ${line}\n`);
+async function startCompanions(
+  ground: Ground,
+  url: string,
+  ledger: Ledger,
+  randomOf: (part: number) => Random,
+): Promise<readonly Companion[]> {
+  const given = { url, wasAway: ground.wasAway };
+  return [
+    await startPiHost({ ...given, ledger: ledgerOf(ledger, "pi"), randomOf: (part) => randomOf(30 + part) }),
+    await startProxyHost({ ...given, ledger: ledgerOf(ledger, "proxy"), randomOf: (part) => randomOf(50 + part) }),
+  ];
+}
 
 /** Files to read in the agents' workspaces. */
 function furnish({ state }: Gateway): void {
-  const random = createRandom(7);
-  for (const agent of ["main", "second"]) {
-    const folder = join(state, `workspace-${agent}`);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "big.txt"), `${prose(random, 12)}\n`.repeat(2_000));
-    writeFileSync(join(folder, "cjk.txt"), `${cjk}\n`.repeat(400));
-  }
+  for (const agent of ["main", "second"]) putFiles(join(state, `workspace-${agent}`));
 }
 
 // ── Speakers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,7 +266,9 @@ async function trouble(world: World, random: Random, until: number, minutes: num
       await (what === "killed" ? gateway.kill9() : gateway.stop());
       await sleep(random.below(4_000));
       world.weather.takeChildren();
+      const second = ledger.second();
       await gateway.start({}, "ready");
+      ledger.event("gateway ready", `after ${ledger.second() - second} s`);
       world.isUp = true;
       // Sometimes there is much to do at once, and sometimes it is checked just as it was left.
       if (random.chance(0.6)) await sleep(random.between(1_000, 20_000));
@@ -280,12 +279,30 @@ async function trouble(world: World, random: Random, until: number, minutes: num
 
 /** Everything pauses; all messages are stored once, in order and unchanged. */
 async function quiet(world: World): Promise<void> {
-  const { gateway, ledger, weather, neighbour, gate } = world;
+  const { ledger, weather, neighbour, gate, companions } = world;
   const began = performance.now();
-  weather.setCalm(true);
+  for (const each of [weather, ...companions.map((companion) => companion.weather)]) each.setCalm(true);
   await gate.close();
   await neighbour.pause();
-  for (const { key, name } of speakers) await answered(world, key, name);
+  await checkGateway(world);
+  for (const companion of companions)
+    await companion.check().catch((error: unknown) => ledger.broken(`${companion.name} can be checked`, error));
+  await checkDoctor(world, "doctor finds nothing");
+  await checkImported(world);
+  ledger.event("quiet point", `in ${Math.round((performance.now() - began) / 1000)} s`);
+  for (const each of [weather, ...companions.map((companion) => companion.weather)]) each.setCalm(false);
+  neighbour.resume();
+  gate.open();
+}
+
+async function checkGateway(world: World): Promise<void> {
+  const { gateway, ledger, weather } = world;
+  const ask = async (key: string, name: string): Promise<void> =>
+    await answered(ledger, key, async () => {
+      const { status, text } = await gateway.turn(key, `${nextMark(world, name)} still there?`);
+      return status === 200 ? null : `${status} ${text}`;
+    });
+  for (const { key, name } of speakers) await ask(key, name);
   while (performance.now() - weather.lastAskedMs() < 2_000) await sleep(200);
   const children = weather.takeChildren().filter((key) => gateway.transcript(key).length > 0);
   for (const key of [...speakers.map((speaker) => speaker.key), ...children]) {
@@ -299,7 +316,7 @@ async function quiet(world: World): Promise<void> {
           "transcript that needed another turn",
           `${key}: ${gateway.transcript(key).slice(-4).map(kindOf).join(", ")}`,
         );
-        await answered(world, key, name);
+        await ask(key, name);
         await eventually(async () => await assertStored(gateway, key, byDesign));
       });
       ledger.count(children.includes(key) ? "child's transcript compared" : "transcript compared");
@@ -307,47 +324,15 @@ async function quiet(world: World): Promise<void> {
       ledger.broken("guarantees 1 to 7: the store has the transcript", error);
     }
   }
-  for (const finding of faultsIn((await neighbour.lcm("doctor")).json)) ledger.broken("doctor finds nothing", finding);
-  await checkImported(world);
-  ledger.event("quiet point", `in ${Math.round((performance.now() - began) / 1000)} s`);
-  weather.setCalm(false);
-  neighbour.resume();
-  gate.open();
 }
 
 const kindOf = ({ type, customType, message }: ReturnType<Gateway["transcript"]>[number]): string =>
   [type, customType, message?.role, message?.provider, message?.stopReason].filter(Boolean).join(" ");
 
-/** With a sound model a turn is answered, whatever happened before it. */
-async function answered(world: World, key: string, name: string): Promise<void> {
-  const { gateway, ledger } = world;
-  const attempts = 6;
-  let last = "";
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    try {
-      const { status, text } = await gateway.turn(key, `${nextMark(world, name)} still there?`);
-      if (status === 200) return;
-      last = `${status} ${text}`;
-    } catch (error) {
-      last = String(error);
-    }
-    ledger.event("turn of a quiet point not answered", `${key}: ${last.slice(0, 200)}`);
-    await sleep(5_000);
-  }
-  ledger.broken("a sound model gets through", `${key}: ${last}`);
-}
-
-/** Waits for something that only needs time. */
-async function eventually<T>(check: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + 60_000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-    }
-    await sleep(1_000);
-  }
+async function checkDoctor({ ledger, neighbour }: World, what: string): Promise<void> {
+  const { json, status } = await neighbour.lcm("doctor");
+  if (json === null) ledger.broken(what, `it ended with ${status}`);
+  for (const finding of faultsIn(json)) ledger.broken(what, finding);
 }
 
 async function checkImported({ gateway, ledger, neighbour }: World): Promise<void> {
@@ -361,24 +346,14 @@ async function checkImported({ gateway, ledger, neighbour }: World): Promise<voi
     ledger.broken("imported messages are stored", `${held?.totals.messages} of ${wanted} messages`);
 }
 
-async function checkFile({ gateway, ledger, neighbour }: World): Promise<void> {
-  for (const finding of faultsIn((await neighbour.lcm("doctor")).json))
-    ledger.broken("doctor finds nothing, at the end", finding);
-  const db = new DatabaseSync(join(gateway.state, "lcm.db"), { readOnly: true });
-  try {
-    const found = db.prepare("PRAGMA integrity_check").all();
-    if (found[0]?.["integrity_check"] !== "ok") ledger.broken("the file is sound", JSON.stringify(found.slice(0, 5)));
-    const calls = db
-      .prepare("SELECT at FROM model_usage ORDER BY at")
-      .all()
-      .map(({ at }) => Date.parse(String(at)));
-    const most = mostWithin(calls, settings.spendWindowMinutes * 60_000);
-    for (let call = 0; call < calls.length; call++) ledger.count("model call written down");
-    ledger.event(`at most ${most} model calls in a window of ${settings.spendWindowMinutes} minutes`);
-    if (most > settings.spendCeilingCalls) ledger.broken("guarantee 20: spend is bounded", `${most} calls in a window`);
-  } finally {
-    db.close();
-  }
+async function checkEnd(world: World): Promise<void> {
+  const { ledger, ground } = world;
+  await checkDoctor(world, "doctor finds nothing, at the end");
+  const calls = await ground.callTimes();
+  const most = mostWithin(calls, settings.spendWindowMinutes * 60_000);
+  for (let call = 0; call < calls.length; call++) ledger.count("model call written down");
+  ledger.event(`at most ${most} model calls in a window of ${settings.spendWindowMinutes} minutes`);
+  if (most > settings.spendCeilingCalls) ledger.broken("guarantee 20: spend is bounded", `${most} calls in a window`);
 }
 
 function mostWithin(times: readonly number[], windowMs: number): number {
@@ -390,61 +365,9 @@ function mostWithin(times: readonly number[], windowMs: number): number {
   return most;
 }
 
-// ── Watching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const sampleMs = 5_000;
-
-async function watch(
-  { gateway, ledger, turns, weather }: World,
-  samples: Sample[],
-  over: AbortSignal,
-  forget: () => void,
-): Promise<void> {
-  let nextLine = 60;
-  while (!over.aborted) {
-    await sleep(sampleMs);
-    forget();
-    const pid = gateway.pid();
-    const database = join(gateway.state, "lcm.db");
-    samples.push({
-      second: ledger.second(),
-      pid,
-      rssMb: pid === null ? null : rssMbOf(pid),
-      databaseMb: hasStore(gateway) ? statSync(database).size / 2 ** 20 : 0,
-      walMb: existsSync(`${database}-wal`) ? statSync(`${database}-wal`).size / 2 ** 20 : 0,
-    });
-    if (ledger.second() < nextLine) continue;
-    nextLine += 60;
-    const last = samples.at(-1);
-    const said = [...turns.values()].reduce((sum, each) => sum + each, 0);
-    say(
-      `${Math.round(ledger.second() / 60)} min: ${said} turns, ${weather.requestTokens.length} prompts, ` +
-        `${weather.completions()} summaries asked for, ${ledger.counts.get("quiet point") ?? 0} quiet points, ` +
-        `gateway ${Math.round(last?.rssMb ?? 0)} MB, database ${last?.databaseMb.toFixed(1)} MB, wal ${last?.walMb.toFixed(1)} MB, ` +
-        `${ledger.faults.length} broken`,
-    );
-  }
-}
-
-/**
- * Memory of the largest process in the gateway's group: it is started by a smaller one. Null if all have just ended.
- */
-function rssMbOf(group: number): number | null {
-  const sizes = readdirSync("/proc").map((pid) => {
-    try {
-      const [, , , , ofGroup] = readFileSync(`/proc/${pid}/stat`, "utf8").split(" ");
-      if (Number(ofGroup) !== group) return 0;
-      return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
-    } catch {
-      return 0; // No process, or one that has just ended.
-    }
-  });
-  return Math.max(...sizes) || null;
-}
-
 /** From the command line, within the isolation of run.ts. */
 export async function runSoak(words: readonly string[]): Promise<boolean> {
-  const [minutes = 60, seed = 1] = words.map(Number);
-  assert(minutes > 0 && Number.isInteger(seed), "npm run soak [-- [--json FILE] [minutes] [seed]]");
-  return await soak(minutes, seed);
+  const [minutes = 60, seed = 1] = words.filter((word) => word !== "--postgres").map(Number);
+  assert(minutes > 0 && Number.isInteger(seed), "npm run soak [-- [--postgres] [--json FILE] [minutes] [seed]]");
+  return await soak({ minutes, seed, isOnServer: words.includes("--postgres") });
 }

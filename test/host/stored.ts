@@ -15,9 +15,9 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** Our database beside the running gateway, to read. */
-export async function withStore<T>({ database }: Gateway, use: (lcm: Lcm) => Promise<T>): Promise<T> {
-  const store = database.startsWith("postgres:")
+/** Our database beside the running host, to read. */
+export async function withStore<T>({ database }: Pick<Gateway, "database">, use: (lcm: Lcm) => Promise<T>): Promise<T> {
+  const store = isOnServer(database)
     ? await openPostgres({ url: database, housekeeping: false, mustExist: true })
     : await openSqlite({ path: database, readOnly: true });
   const lcm = createLcm({ store, clock: { now: () => new Date().toISOString() as Timestamp } });
@@ -27,6 +27,8 @@ export async function withStore<T>({ database }: Gateway, use: (lcm: Lcm) => Pro
     await lcm.close();
   }
 }
+
+const isOnServer = (database: string): boolean => database.startsWith("postgres:");
 
 export const hasStore = (gateway: Gateway): boolean => existsSync(gateway.database);
 

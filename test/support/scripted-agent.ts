@@ -134,6 +134,11 @@ export class ScriptedAgent {
     this.history = this.history.slice(0, to);
   }
 
+  /** Drops what came before, as hosts do whose request was too long. */
+  dropFront(from: number): void {
+    this.history = this.history.slice(from);
+  }
+
   /** Clears an old result, as some hosts do to save room. */
   trim(): void {
     const at = this.history.findIndex(

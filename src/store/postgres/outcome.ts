@@ -10,12 +10,17 @@ import type { Client, Pool } from "./pool.ts";
 export interface Mark {
   readonly transaction: string;
   readonly timeline: string;
+  /** When the server last recovered from a crash: that resets its statistics, and is the only thing that everybody sees. */
+  readonly recovery: string;
 }
 
-const timeline = "left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline";
+const history = `left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline,
+  coalesce(pg_stat_get_bgwriter_stat_reset_time()::text, '') AS recovery`;
+
+export const numberStatement = `SELECT pg_current_xact_id()::text AS transaction, ${history}`;
 
 /** Gives a transaction its mark, and tells the version of the schema that it finds. */
-export const markStatement = `SELECT pg_current_xact_id()::text AS transaction, ${timeline}, version FROM lcm_schema`;
+export const markStatement = `${numberStatement}, version FROM lcm_schema`;
 
 /** A commit of this waits until everything before it is as safe as a commit is, on replicas too. */
 export const safeStatement = "SELECT pg_logical_emit_message(true, 'lossless-claw', '')";
@@ -50,13 +55,20 @@ async function askOnce(pool: Pool, mark: Mark): Promise<Outcome | "in progress">
 }
 
 async function statusOf(client: Client, mark: Mark): Promise<Outcome | "in progress"> {
-  const { rows } = await client.query(`SELECT ${timeline}`);
+  const { rows } = await client.query(`SELECT ${history}`);
   // A replica that took over may have given the same number to another transaction.
   if (rows[0]?.["timeline"] !== mark.timeline) return "unknown";
-  const answer = await client.query({
-    text: "SELECT pg_xact_status($1::text::xid8) AS status",
-    values: [mark.transaction],
-  });
-  const status = answer.rows[0]?.["status"];
-  return status === "committed" || status === "aborted" || status === "in progress" ? status : "unknown";
+  const hasRecovered = rows[0]?.["recovery"] !== mark.recovery;
+  const answer = await client.query({ text: hasRecovered ? statusAfterCrash : status, values: [mark.transaction] });
+  const found = answer.rows[0]?.["status"];
+  return found === "committed" || found === "aborted" || found === "in progress" ? found : "unknown";
 }
+
+const status = "SELECT pg_xact_status($1::text::xid8) AS status";
+
+/**
+ * A crash may have lost all traces of a transaction, whose number is then given again. So it is not running, it has failed
+ * if its number has not been given or belongs to one that has, and otherwise nobody knows.
+ */
+const statusAfterCrash = `SELECT CASE WHEN $1::text::xid8 >= pg_snapshot_xmax(pg_current_snapshot())
+  OR pg_xact_status($1::text::xid8) IN ('aborted', 'in progress') THEN 'aborted' END AS status`;

@@ -224,9 +224,9 @@ const sendable = ({ text, values, name }: Query, schema: string | null) =>
 function markOf(begun: Answer | readonly Answer[]): Mark | null {
   const [row] = [begun].flat().at(-1)?.rows ?? [];
   if (row === undefined) return null;
-  const { transaction, timeline, version } = row;
+  const { transaction, timeline, recovery, version } = row;
   if (Number(version) > schemaVersion) throw newerSchema(Number(version));
-  return { transaction: String(transaction), timeline: String(timeline) };
+  return { transaction: String(transaction), timeline: String(timeline), recovery: String(recovery) };
 }
 
 /** Runs work under the same lock one after another, and work under no narrower lock alone. */

@@ -35,6 +35,7 @@ export interface Ledger {
 const newestKept = 60;
 /** One cause may show a thousand times; the first few suffice. */
 const faultsKept = 40;
+const faultsOfAKind = 8;
 const detailMax = 4_000;
 
 export function createLedger(): Ledger {
@@ -57,7 +58,7 @@ export function createLedger(): Ledger {
     },
     broken(what, detail) {
       self.count(`broken: ${what}`);
-      if (faults.length >= faultsKept) return;
+      if (faults.length >= faultsKept || (counts.get(`broken: ${what}`) ?? 0) > faultsOfAKind) return;
       const words = detail instanceof Error ? (detail.stack ?? detail.message) : String(detail);
       faults.push({ second: self.second(), what, detail: words.slice(0, detailMax), before: newest.slice(-15) });
       process.stdout.write(`soak: BROKEN at ${self.second()} s: ${what}: ${words.slice(0, 600)}\n`);

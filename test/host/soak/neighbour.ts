@@ -9,13 +9,15 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Lcm } from "../../../src/core/lcm.ts";
 import type { Random } from "../../support/random.ts";
 import { startScriptedProvider } from "../../support/scripted-provider.ts";
 import type { Step } from "../../support/scripted-provider.ts";
+import { untilAnswered } from "../../support/until-answered.ts";
 import type { Gateway } from "../gateway.ts";
-import { hold } from "../hold.ts";
 import { pluginFolder } from "../plugin.ts";
 import { hasStore, withStore } from "../stored.ts";
+import type { Ground } from "./ground.ts";
 import type { Ledger } from "./ledger.ts";
 import { prose } from "./weather.ts";
 
@@ -45,13 +47,14 @@ const hungMs = 240_000;
 
 export async function startNeighbour(given: {
   readonly gateway: Gateway;
+  readonly ground: Ground;
   readonly random: Random;
   readonly ledger: Ledger;
   /** By their names in the environment. */
   readonly settings: Readonly<Record<string, string>>;
 }): Promise<Neighbour> {
-  const { gateway, random, ledger } = given;
-  const database = join(gateway.state, "lcm.db");
+  const { gateway, ground, random, ledger } = given;
+  const { database } = gateway;
   const provider = await startScriptedProvider();
   const env = {
     PATH: process.env["PATH"] ?? "",
@@ -91,9 +94,14 @@ export async function startNeighbour(given: {
     return { status, json: stdout.trim().startsWith("{") ? JSON.parse(stdout) : null };
   };
 
+  const isOnServer = ground.url !== null;
+  /** A server may be away just then. */
+  const read = async <T>(use: (lcm: Lcm) => Promise<T>): Promise<T> =>
+    isOnServer ? await untilAnswered(async () => await withStore(gateway, use)) : await withStore(gateway, use);
+
   /** A conversation, and a summary that its context shows, if there is one. */
   const pick = async (): Promise<{ readonly id: string; readonly summary: string | null } | null> =>
-    await withStore(gateway, async ({ store }) => {
+    await read(async ({ store }) => {
       const conversations = await store.conversations({ includeHidden: true });
       if (conversations.length === 0) return null;
       const { id } = random.pick(conversations);
@@ -130,7 +138,7 @@ export async function startNeighbour(given: {
         ["history"],
         ["conversations"],
         ["recent"],
-        ["backup"],
+        isOnServer ? ["doctor"] : ["backup"],
         ["grep", random.pick(["harbour ledger", "東京", "Turn", "copper"])],
         ["grep", "-e", "Turn \\w+#1\\d?:"],
       ]);
@@ -185,11 +193,7 @@ export async function startNeighbour(given: {
       if (status === 0) imported = upTo;
     },
     async hold() {
-      const seconds = random.pick([1, 1, 2, 3, 5, 8, 12]);
-      const lock = await hold(database, "BEGIN IMMEDIATE");
-      ledger.event("the write lock is held", `for ${seconds} s`);
-      await sleep(seconds * 1_000);
-      await lock.release();
+      await ground.hold(random.pick([1, 1, 2, 3, 5, 8, 12]));
     },
   };
 
@@ -198,7 +202,8 @@ export async function startNeighbour(given: {
       await paused?.promise;
       if (over.signal.aborted) return;
       const work = works[random.weighted({ look: 35, fold: 18, rewrite: 12, dissolve: 14, import: 10, hold: 11 })];
-      current = (hasStore(gateway) ? (work?.() ?? Promise.resolve()) : Promise.resolve()).catch((error: unknown) => {
+      const isThere = isOnServer || hasStore(gateway);
+      current = (isThere ? (work?.() ?? Promise.resolve()) : Promise.resolve()).catch((error: unknown) => {
         ledger.broken("the second process works", error);
       });
       await current;

@@ -2,16 +2,16 @@
 
 import type { Gateway } from "../gateway.ts";
 import type { EngineCall } from "../plugin.ts";
+import type { Companion } from "./companion.ts";
+import type { Sizes } from "./ground.ts";
 import { round, slopeOf, spreadOf } from "./ledger.ts";
 import type { Ledger, Spread } from "./ledger.ts";
 import type { Weather } from "./weather.ts";
 
-export interface Sample {
+export interface Sample extends Sizes {
   readonly second: number;
   readonly pid: number | null;
   readonly rssMb: number | null;
-  readonly databaseMb: number;
-  readonly walMb: number;
 }
 
 type Engine = Readonly<Record<string, Spread & { readonly errors: number }>>;
@@ -67,8 +67,9 @@ export function reportOf(given: {
   readonly samples: readonly Sample[];
   readonly engine: Engine;
   readonly gateway: Gateway;
+  readonly companions: readonly Companion[];
 }): { readonly json: object; readonly text: string } {
-  const { seed, minutes, settings, contextWindow, ledger, weather, samples, engine, gateway } = given;
+  const { seed, minutes, settings, contextWindow, ledger, weather, samples, engine, gateway, companions } = given;
   const log = gateway.log();
   const fromLog = Object.fromEntries(
     Object.entries(logged).map(([kind, words]) => [kind, log.match(words)?.length ?? 0]),
@@ -80,7 +81,9 @@ export function reportOf(given: {
   const disk = {
     databaseMb: { last: round(samples.at(-1)?.databaseMb ?? 0), max: most(samples.map((each) => each.databaseMb)) },
     walMb: { last: round(samples.at(-1)?.walMb ?? 0), max: most(samples.map((each) => each.walMb)) },
+    connections: most(samples.map((each) => each.connections)),
   };
+  const others = companions.map(figuresOf);
   const requests = spreadOf(weather.requestTokens);
   const lives = livesOf(samples);
   const json = {
@@ -92,6 +95,7 @@ export function reportOf(given: {
     engineMs: engine,
     requestTokens: requests,
     completions: weather.completions(),
+    companions: others,
     gatewayLives: lives,
     ...disk,
     log: fromLog,
@@ -111,6 +115,12 @@ export function reportOf(given: {
     "",
     `Prompts: ${requests.count}; tokens p50 ${requests.p50}, p99 ${requests.p99}, max ${requests.max} of ${contextWindow}`,
     `Database: ${disk.databaseMb.last} MB at the end; write-ahead log at most ${disk.walMb.max} MB`,
+    ...others.flatMap(({ name, turns, requestTokens, completions, ...more }) => [
+      `${name}: ${turns} turns; ${requestTokens.count} prompts, tokens p50 ${requestTokens.p50}, p99 ${requestTokens.p99}, ` +
+        `max ${requestTokens.max}; ${completions} summaries asked for`,
+      ...Object.entries(more).map(([what, figure]) => `  ${what}: ${JSON.stringify(figure)}`),
+    ]),
+    ...(disk.connections === 0 ? [] : [`Connections to the server: at most ${disk.connections}`]),
     "Gateway's memory per lifetime: seconds; MB at the start, at the end, at most; growth in MB per minute after the first two",
     ...lives.map(
       (life) =>
@@ -133,6 +143,14 @@ export function reportOf(given: {
   ];
   return { json, text: `${lines.join("\n")}\n` };
 }
+
+const figuresOf = ({ name, weather, turns, figures }: Companion) => ({
+  name,
+  turns: turns(),
+  requestTokens: spreadOf(weather.requestTokens),
+  completions: weather.completions(),
+  ...figures(),
+});
 
 const most = (values: readonly number[]): number => round(values.reduce((max, each) => Math.max(max, each), 0));
 

@@ -4,12 +4,12 @@
  * checked against what a provider accepts, and against what was said in the session.
  */
 
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { estimateTokens } from "../../../src/core/base/tokens.ts";
+import { createRandom } from "../../support/random.ts";
 import type { Random } from "../../support/random.ts";
-import type { Gateway } from "../gateway.ts";
 import type { Answer, Asked, Reply, Script } from "../model-server.ts";
-import { assertLiveOnce, assertValid } from "../wire.ts";
 import type { Ledger } from "./ledger.ts";
 
 export interface Weather {
@@ -26,9 +26,6 @@ export interface Weather {
   completions(): number;
 }
 
-/** The start of a user's turn: each is unique, and sorts after those before it. */
-export const turnMark = (name: string, turn: number): string => `Turn ${name}#${turn}:`;
-const marks = /Turn ([a-z]+)#(\d+):/g;
 /** What a turn wants looked up before it is answered. */
 export const wish = (tools: readonly string[]): string => (tools.length === 0 ? "" : ` (wants ${tools.join(", ")})`);
 
@@ -37,6 +34,16 @@ type Trouble = (asked: Asked, random: Random) => Reply | Promise<Reply>;
 const words = "harbour ledger copper meadow signal window orchard parcel engine lantern river garden".split(" ");
 export const prose = (random: Random, count: number): string =>
   Array.from({ length: count }, () => random.pick(words)).join(" ");
+
+export const cjk = "東京の港では毎朝、船が荷物を下ろしている。北京的图书馆藏书很多。서울의 아침은 조용하다. ";
+
+/** What agents may read in the folder that they work in. */
+export function putFiles(folder: string): void {
+  const random = createRandom(7);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "big.txt"), `${prose(random, 12)}\n`.repeat(2_000));
+  writeFileSync(join(folder, "cjk.txt"), `${cjk}\n`.repeat(400));
+}
 
 /** Ways to misbehave. */
 const troubles = {
@@ -99,16 +106,12 @@ const oftenInSummaries: Readonly<Record<TroubleName, number>> = {
   echo: 40,
 };
 
-/** `transcriptOf` returns the host's own record of a session. */
-export function createWeather(
-  random: Random,
-  ledger: Ledger,
-  contextWindow: number,
-  transcriptOf: Gateway["transcript"],
-): Weather {
+/** `check` is made of each request of a turn, and returns its tokens. */
+export function createWeather(random: Random, ledger: Ledger, check: (asked: Asked) => number): Weather {
   let isCalm = false;
   let lastMs = performance.now();
   let completions = 0;
+  let looks = 0;
   let outage: { readonly of: Asked["kind"]; readonly trouble: TroubleName; readonly until: number } | null = null;
   let nextOutage = lastMs + random.between(20_000, 60_000);
   let children: string[] = [];
@@ -139,7 +142,7 @@ export function createWeather(
     const call = nextCall(asked, random);
     if (call !== null) {
       ledger.count(`tool ${call.name}`);
-      return { kind: "answer", text: "I look.", calls: [call] };
+      return { kind: "answer", text: `I look for the ${++looks}th time.`, calls: [call] };
     }
     if (asked.session.includes(":subagent:")) children.push(asked.session);
     return { kind: "answer", text: `Noted. ${prose(random, random.between(5, 120))}` };
@@ -160,7 +163,7 @@ export function createWeather(
     async reply(asked) {
       lastMs = asked.atMs;
       if (asked.kind === "completion") completions += 1;
-      else requestTokens.push(checkPrompt(asked, ledger, contextWindow, transcriptOf));
+      else requestTokens.push(check(asked));
       ledger.count(asked.kind === "turn" ? "request of a turn" : "request of a summary");
       const trouble = troubleOf(asked);
       if (trouble === null) return answer(asked);
@@ -197,82 +200,9 @@ function argsOf(name: string, random: Random): object {
     case "sessions_spawn":
       return { task: "Count the ants.", context: random.pick(["isolated", "fork"]) };
     case "exec":
+    case "bash":
       return { command: `echo ${random.hex16()}; head -c ${random.between(100, 40_000)} big.txt` };
     default:
       return { path: random.pick(["big.txt", "cjk.txt", "missing.txt"]) };
   }
 }
-
-/**
- * Checks that what went to the model is a valid array within the window, and shows each turn once, in order, the live
- * one last. The host may also record a retried turn again: then it appears as often as in the host's own transcript.
- */
-function checkPrompt(asked: Asked, ledger: Ledger, contextWindow: number, transcriptOf: Gateway["transcript"]): number {
-  const check = (what: string, assertion: () => void): void => {
-    try {
-      assertion();
-    } catch (error) {
-      ledger.broken(what, error instanceof Error ? `${asked.session} (${asked.format}): ${error.message}` : error);
-    }
-  };
-  check("guarantee 13: a valid array", () => assertValid(asked));
-  const tokens = estimateTokens(JSON.stringify(asked.body, withoutPictures));
-  ledger.count(tokens > contextWindow - 4_096 ? "request near the window" : "request within the window");
-  // Refusing a turn that is too long by itself is up to the host; what came before it is up to us.
-  const before = estimateTokens(JSON.stringify(asked.messages.slice(0, liveFrom(asked)), withoutPictures));
-  if (tokens > contextWindow && liveFrom(asked) > 0)
-    ledger.broken(
-      "guarantee 12: within the window",
-      `${asked.session}: ${tokens} tokens, ${before} of before the turn`,
-    );
-  const name = asked.session.split(":").at(-1) ?? "";
-  if (asked.session.includes(":subagent:")) return tokens;
-  const said = asked.messages
-    .filter(({ role }) => role === "user")
-    .flatMap(({ text }) => [...text.replaceAll(/<summary id=[^]*?<\/summary>/g, "").matchAll(marks)])
-    .filter(([, session]) => session === name)
-    .map(([, , turn]) => Number(turn));
-  const isInOrder = said.every((turn, at) => at === 0 || turn > (said[at - 1] ?? 0));
-  if (!isInOrder) {
-    const held = turnsOnPath(transcriptOf(asked.session), name);
-    if (isWithin(said.slice(0, -1), held)) ledger.count("request with a turn that the host has twice");
-    else
-      ledger.broken(
-        "guarantee 14: each turn once, in order",
-        `${asked.session}: ${said.join(" ")}; the host has ${held.join(" ")}`,
-      );
-  }
-  const live = [...asked.prompt.matchAll(marks)].at(-1);
-  if (live === undefined) ledger.count("request with words of the host's own last");
-  else check("guarantee 14: the live turn once and last", () => assertLiveOnce(asked, live[0]));
-  return tokens;
-}
-
-/** The turns from the first to the host's current one. */
-function turnsOnPath(events: ReturnType<Gateway["transcript"]>, name: string): readonly number[] {
-  const byId = new Map(events.map((event) => [event.id, event]));
-  const turns: number[] = [];
-  for (let event = events.at(-1); event !== undefined; event = byId.get(event.parentId)) {
-    if (event.message?.role !== "user") continue;
-    const said = [...JSON.stringify(event.message.content).matchAll(marks)].filter(([, session]) => session === name);
-    turns.unshift(...said.map(([, , turn]) => Number(turn)));
-  }
-  return turns;
-}
-
-/** Whether all of these are among those, in that order. */
-function isWithin(turns: readonly number[], held: readonly number[]): boolean {
-  let at = 0;
-  for (const turn of held) if (turn === turns[at]) at++;
-  return at === turns.length;
-}
-
-const liveFrom = ({ messages }: Asked): number =>
-  Math.max(
-    0,
-    messages.findLastIndex(({ role }) => role === "user"),
-  );
-
-/** The length of its bytes does not tell what a picture costs. */
-const withoutPictures = (_: string, value: unknown): unknown =>
-  typeof value === "string" && value.length > 500 && /^(data:image|[\w+/]{500})/.test(value) ? "a picture" : value;
