@@ -87,7 +87,15 @@ const optionsOf = (command: Command): readonly (string | null | undefined)[] =>
 const anyOption = [program, ...program.commands].flatMap(optionsOf);
 
 /** Options of other programs that pages name by themselves. */
-const foreignOptions = ["--force", "--accept-capabilities", "--strict-json", "--doc", "--tune", "--embedder"];
+const foreignOptions = [
+  "--force",
+  "--accept-capabilities",
+  "--strict-json",
+  "--doc",
+  "--tune",
+  "--embedder",
+  "--postgres",
+];
 
 /** Why this is not a valid command of ours; null if it is one, or not a command at all. */
 function faultOf(code: string): string | null {
