@@ -115,9 +115,7 @@ async function runTests(files: readonly string[]): Promise<string | null> {
   if (server !== null) process.env["LCM_TEST_POSTGRES"] = server.url;
   // The processor time of a file is known only if it has a process of its own.
   const processes = isTimed ? files : inBatches(files);
-  // Some tests wait, for a lock or a limit: one more than there are processors keeps these busy.
-  const concurrency = availableParallelism() + 1;
-  const events = run({ files: processes, execArgv, concurrency, timeout: fileTimeoutMs });
+  const events = run({ files: processes, execArgv, concurrency: availableParallelism(), timeout: fileTimeoutMs });
   let summary = "";
   let isGood = false;
   events.on("test:pass", ({ name, skip }) => {

@@ -1,6 +1,7 @@
 /**
  * Guarantee 34, on a real terminal with real signals: every long command shows progress, stops on Ctrl-C and at its
- * time limit, and says what is done and how to continue. Statements are made slow, as a large database makes them.
+ * time limit, and says what is done and how to continue. Statements are made slow, as a large database makes them: so slow
+ * that a busy machine does not notice the progress only after the end.
  */
 
 import assert from "node:assert/strict";
@@ -85,7 +86,7 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
   compact: {
     place: stored,
     args: () => ["compact", "1", "--no-model", "--apply", "--no-backup"],
-    slow: { statement: /INSERT INTO summaries /, ms: 400, apart: false },
+    slow: { statement: /INSERT INTO summaries /, ms: 2_000, apart: false },
     progress: /compacting .* of [\d,]+ messages/,
     interrupted: /interrupted: .* tokens in \d pass.* summaries made so far are kept; run it again to continue/,
     // If a fold takes too long, the process ends without waiting for it.
@@ -107,7 +108,7 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
   export: {
     place: stored,
     args: ({ state }) => ["export", "1", "--output", join(state, "out.jsonl")],
-    slow: { statement: /FROM messages WHERE message_id >/, ms: 600, apart: false },
+    slow: { statement: /FROM messages WHERE message_id >/, ms: 2_000, apart: false },
     progress: /writing .* [\d,]+ of 1,487 messages/,
   },
   forget: {
@@ -127,7 +128,7 @@ const cases: Readonly<Record<keyof typeof longCommands, Case>> = {
   import: {
     place: () => ({ state: createFolder() }),
     args: () => ["import", transcript],
-    slow: { statement: /INSERT INTO context_items/, ms: 3, apart: false },
+    slow: { statement: /INSERT INTO context_items/, ms: 15, apart: false },
     progress: /importing .* messages stored/,
   },
   map: {
