@@ -115,7 +115,9 @@ async function runTests(files: readonly string[]): Promise<string | null> {
   if (server !== null) process.env["LCM_TEST_POSTGRES"] = server.url;
   // The processor time of a file is known only if it has a process of its own.
   const processes = isTimed ? files : inBatches(files);
-  const events = run({ files: processes, execArgv, concurrency: availableParallelism(), timeout: fileTimeoutMs });
+  // Towards the end there are tests of browsers and terminals, which wait for them.
+  const concurrency = availableParallelism() + 1;
+  const events = run({ files: processes, execArgv, concurrency, timeout: fileTimeoutMs });
   let summary = "";
   let isGood = false;
   events.on("test:pass", ({ name, skip }) => {
