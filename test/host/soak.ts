@@ -36,7 +36,7 @@ import { readEngine, reportOf } from "./soak/report.ts";
 import type { Sample } from "./soak/report.ts";
 import { asVariables, contextWindow, settings } from "./soak/settings.ts";
 import { say, watch } from "./soak/watch.ts";
-import { cjk, createWeather, prose, putFiles, wish } from "./soak/weather.ts";
+import { cjk, createWeather, prose, putFiles, shortText, wish } from "./soak/weather.ts";
 import type { Weather } from "./soak/weather.ts";
 import { assertStored, withStore } from "./stored.ts";
 
@@ -216,9 +216,7 @@ async function act(world: World, { key, name, does }: Speaker, random: Random): 
   try {
     switch (what) {
       case "say":
-        return await turn(
-          random.chance(0.1) ? cjk.repeat(random.between(1, 20)) : prose(random, random.between(3, 200)),
-        );
+        return await turn(shortText(random));
       case "look up":
         return await turn(`${prose(random, 20)}${wish(wanted())}`);
       case "weigh": {

@@ -55,8 +55,10 @@ describe("a backup", () => {
     const there = { state: createFolder() };
     assert.match(ok(there, "--db", to, "doctor").stdout, /^healthy: 2 messages/m);
     assert.match(ok(there, "--db", to, "grep", "heron", "--scope", "files").stdout, /the heron waits/);
+    // SQLite leaves them, empty, if the last connection could only read.
+    const logs = ["friday.db-wal", "friday.db-shm"];
     assert.deepEqual(
-      readdirSync(place.state).filter((name) => /^friday(?!.*-(?:wal|shm)$)/.test(name)),
+      readdirSync(place.state).filter((name) => name.startsWith("friday") && !logs.includes(name)),
       ["friday.db", "friday.db.files"],
       "no other folder is made for its files",
     );

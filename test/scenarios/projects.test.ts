@@ -95,7 +95,7 @@ describe("lcm setup without an agent that it could connect", () => {
       if (!words.includes("--remove"))
         assert.match(
           stdout,
-          /^Codex: it (?:copies the whole folder, and this is a checkout|has a configuration, but .+)$/m,
+          /^Codex: it (?:copies the whole folder, and this is a checkout|has a configuration, but its program `codex` is not on PATH)$/m,
         );
     }
     assert.equal(linesOf(lcm(place, "setup", "codex").stdout).length, 2);

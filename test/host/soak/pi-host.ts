@@ -14,7 +14,7 @@ import type { Ledger } from "./ledger.ts";
 import { byDesign } from "./neighbour.ts";
 import { checkPrompt, speakerIn, turnMark, turnsOnPath, unfolded } from "./prompts.ts";
 import { asVariables, contextWindow } from "./settings.ts";
-import { cjk, createWeather, prose, putFiles, wish, type Weather } from "./weather.ts";
+import { createWeather, prose, putFiles, shortText, wish, type Weather } from "./weather.ts";
 
 type Json = ReturnType<typeof JSON.parse>;
 
@@ -141,9 +141,7 @@ async function act({ ledger }: PiWorld, session: Session): Promise<void> {
   try {
     switch (what) {
       case "say":
-        return await turn(
-          random.chance(0.1) ? cjk.repeat(random.between(1, 20)) : prose(random, random.between(3, 200)),
-        );
+        return await turn(shortText(random));
       case "look up":
         return await turn(`${prose(random, 20)}${wanted}`);
       case "weigh":

@@ -37,6 +37,10 @@ export const prose = (random: Random, count: number): string =>
 
 export const cjk = "東京の港では毎朝、船が荷物を下ろしている。北京的图书馆藏书很多。서울의 아침은 조용하다. ";
 
+/** What a user says in an ordinary turn. */
+export const shortText = (random: Random): string =>
+  random.chance(0.1) ? cjk.repeat(random.between(1, 20)) : prose(random, random.between(3, 200));
+
 /** What agents may read in the folder that they work in. */
 export function putFiles(folder: string): void {
   const random = createRandom(7);
